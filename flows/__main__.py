@@ -1,0 +1,160 @@
+"""The `sayu` command line: one sub-command a flow.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 held back by the gate. With `--json` the summary goes to standard output
+as JSON; progress always goes to standard error. Prefect and the engines are imported only by the commands that work.
+"""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tasks.errors import SayuError
+from tasks.settings import Settings, load_settings
+
+HELD_BACK = 3
+DEMO_DATE = "2026-11-28"
+
+# Prefect's own console log would say everything twice; its records go to the server, for the UI.
+ENVIRONMENT = {
+    "PREFECT_LOGGING_EXTRA_LOGGERS": "sayu",
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+}
+
+
+def _shown(default: Any) -> str:
+    """A default as the help says it: paths relative to the working directory where they lie below it."""
+    if isinstance(default, Path) and default.is_relative_to(Path.cwd()):
+        return str(default.relative_to(Path.cwd()))
+    return str(default)
+
+
+def settings_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for every setting, and `--json`."""
+    for name, field in reversed(Settings.model_fields.items()):
+        default = "" if field.default is None else f" [default: {_shown(field.default)}]"
+        text = f"{field.description}{default}"
+        command = click.option(f"--{name.replace('_', '-')}", name, help=text, metavar="")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")(command)
+
+
+date_option = click.option("--ds", help="The date, YYYY-MM-DD [default: yesterday in Asia/Seoul]", metavar="DATE")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def cli() -> None:
+    """Write a grocery shop's recommendation reasons every day."""
+
+
+@cli.command()
+@settings_options
+def demo(as_json: bool, **options: Any) -> None:
+    """Run a whole day on the demo shop with the demo model."""
+    settings = load_settings(**options)
+    if options["source"] is None:
+        from demo.build_source import build_source
+
+        source = settings.store / "demo-shop.duckdb"
+        if not source.exists():
+            build_source(source)
+        settings = load_settings(**options | {"source": str(source)})
+    _run_daily(DEMO_DATE, settings, as_json)
+
+
+@cli.command()
+@date_option
+@settings_options
+def daily(ds: str | None, as_json: bool, **options: Any) -> None:
+    """Write and publish the reasons of one date."""
+    _run_daily(ds, load_settings(**options), as_json)
+
+
+@cli.command()
+@date_option
+@settings_options
+def show(ds: str | None, as_json: bool, **options: Any) -> None:
+    """Show a date's outcome counts, the gate, and where the report is."""
+    from flows.console import print_summary
+    from tasks.report import latest_summary
+    from tasks.runs import parse_date, yesterday
+
+    summary = latest_summary(load_settings(**options), parse_date(ds) if ds else yesterday())
+    print_summary(summary, as_json)
+
+
+@cli.command()
+@click.option("--ds", help="The date, YYYY-MM-DD", metavar="DATE", required=True)
+@settings_options
+def rollback(ds: str, as_json: bool, **options: Any) -> None:
+    """Take a date's live publication back; the one before it is live again."""
+    settings = load_settings(**options)
+    withdrawn, live = _in_prefect("rollback", ds, settings)
+    if as_json:
+        shown = {"withdrawn": withdrawn.model_dump(mode="json"), "live": live and live.model_dump(mode="json")}
+        click.echo(json.dumps(shown, ensure_ascii=False))
+    else:
+        now = f"publication {live.publication_id} is live again" if live else "the date has no reasons now"
+        click.echo(f"{ds}: publication {withdrawn.publication_id} withdrawn; {now}")
+
+
+def _run_daily(ds: str | None, settings: Settings, as_json: bool) -> None:
+    from flows.console import print_summary
+
+    summary = _in_prefect("daily", ds, settings)
+    print_summary(summary, as_json)
+    if summary.verdict == "held back":
+        raise SystemExit(HELD_BACK)
+
+
+def _in_prefect(flow: str, ds: str | None, settings: Settings) -> Any:
+    """Run a flow in this process; its result, or the error that ended it."""
+    from tasks.runs import describe_run, parse_date, yesterday
+
+    date = parse_date(ds) if ds else yesterday()
+    describe_run(date, settings)  # says what is wrong before anything is started
+    os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
+    from flows.local_server import prefect_server
+
+    with prefect_server():
+        from flows.daily import daily as daily_flow
+        from flows.publish import rollback as rollback_flow
+
+        _log_to_stderr()
+        flows: dict[str, Any] = {"daily": daily_flow, "rollback": rollback_flow}
+        result = flows[flow](date, settings, return_state=True).result(raise_on_failure=False)
+    if isinstance(result, BaseException):
+        raise result
+    return result
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s  %(message)s", "%H:%M:%S"))
+    logger = logging.getLogger("sayu")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+
+
+def main() -> None:
+    """Run the command line; errors that sayu raises on purpose are said in two lines."""
+    try:
+        cli(standalone_mode=False)
+    except SayuError as error:
+        click.secho(f"sayu: {error.what}", fg="red", err=True)
+        click.echo(f"      → {error.todo}", err=True)
+        raise SystemExit(error.exit_code) from None
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(2) from None
+    except click.Abort:
+        raise SystemExit(130) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""What the command line says at the end: what happened, in numbers that add up, and where to look."""
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from tasks.records import Outcome
+from tasks.report import Summary, Tokens
+
+MEANING = {
+    Outcome.PUBLISHED: "written, checked, passed",
+    Outcome.SKIPPED: "the model said skip",
+    Outcome.SCREENED: "a rule said no before the model",
+    Outcome.RANKED_OUT: "another reason item was worth more",
+    Outcome.REJECTED: "written, but failed its checks",
+    Outcome.FAILED: "no answer from the engine",
+}
+
+
+def print_summary(summary: Summary, as_json: bool) -> None:
+    """Print a date's summary to standard output, for people or as JSON."""
+    if as_json:
+        click.echo(summary.model_dump_json(indent=2))
+        return
+    console = Console()
+    console.print(f"\n[bold]{summary.ds}[/bold]  {_verdict(summary)}", highlight=False)
+    for reason in summary.reasons:
+        console.print(f"  [yellow]![/yellow] {reason}", highlight=False)
+    console.print(outcome_table(summary), token_table(summary), sep="\n")
+    console.print(time_line(summary), soft_wrap=True, highlight=False)
+    console.print(f"serving table  {summary.serving}  (table reasons)", soft_wrap=True, highlight=False)
+    console.print(f"report         {summary.report}", soft_wrap=True, highlight=False)
+
+
+def outcome_table(summary: Summary) -> Table:
+    """Outcome counts with their sum, the candidates."""
+    table = Table("outcome", "pairs", "", box=None, pad_edge=False)
+    for outcome, meaning in MEANING.items():
+        table.add_row(outcome.value, f"{summary.outcomes[outcome.value]:>7,}", f"[dim]{meaning}")
+    table.add_row("[bold]candidates", f"[bold]{sum(summary.outcomes.values()):>7,}", f"[dim]{_reuse(summary)}")
+    return table
+
+
+def token_table(summary: Summary) -> Table:
+    """Per stage: pairs asked, prompt tokens computed and found in the cache, tokens written."""
+    table = Table("stage", "pairs", "prompt tokens", "computed", "cached", "written", box=None, pad_edge=False)
+    for name, tokens in (("decide", summary.decide), ("generate", summary.generate)):
+        numbers = (tokens.pairs, tokens.prompt, tokens.computed)
+        cells = [f"{number:,}" for number in numbers]
+        table.add_row(name, *cells, _cached(tokens), f"{tokens.generated:,}")
+    return table
+
+
+def time_line(summary: Summary) -> str:
+    """Seconds per stage, in the order in which they ran."""
+    stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in summary.seconds.items())
+    return f"seconds        {stages}"
+
+
+def _verdict(summary: Summary) -> str:
+    if summary.verdict == "held back":
+        return "[bold red]held back[/bold red]: the serving table is as it was"
+    colour = "green" if summary.verdict == "passed" else "yellow"
+    return f"[bold {colour}]published[/bold {colour}] as publication {summary.publication_id} (checks: {summary.verdict})"
+
+
+def _reuse(summary: Summary) -> str:
+    rate = "–" if summary.skip_rate is None else f"{summary.skip_rate:.1%}"
+    return f"skip rate {rate}; {summary.reused:,} reused, {summary.model_calls:,} model calls"
+
+
+def _cached(tokens: Tokens) -> str:
+    share = tokens.cached / tokens.prompt if tokens.prompt else 0.0
+    return f"{tokens.cached:,} ({share:.0%})"

@@ -1,0 +1,42 @@
+"""daily: one date, all stages, from the source to the serving table."""
+
+import datetime as dt
+
+from prefect import flow
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed, State
+
+from flows.shard import shard
+from flows.stages import check, extract, load, plan, rank, report, reuse, screen, start
+from tasks.report import Summary
+from tasks.runs import open_run, yesterday
+from tasks.settings import Settings, load_settings
+
+
+def _run_name() -> str:
+    return f"daily-{flow_run.parameters.get('ds') or yesterday()}"
+
+
+@flow(name="daily", flow_run_name=_run_name)
+def daily(ds: dt.date | None = None, settings: Settings | None = None) -> State[Summary]:
+    """Write and publish the reasons of one date.
+
+    Args:
+        ds: The date [default: yesterday in Asia/Seoul].
+        settings: What to work with [default: sayu.toml and SAYU_… in the environment].
+    """
+    with open_run(ds or yesterday(), settings or load_settings()) as run:
+        extract(run)
+        screen(run)
+        reuse(run)
+        rank(run)
+        start(run)
+        chunks = plan(run)
+        if chunks:
+            shard(run, list(range(chunks)))
+        gate = check(run)
+        publication = load(run)
+        summary = report(run, gate, publication)
+    if publication is None:
+        return Failed(name="HeldBack", message=f"held back: {'; '.join(gate.reasons)}", data=summary)
+    return Completed(name="Published", message=f"{publication.reason_count} reasons published", data=summary)

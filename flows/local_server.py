@@ -1,0 +1,82 @@
+"""A Prefect server of the command line's own, for machines where none is configured.
+
+It keeps its records in the user's own Prefect database, so that `prefect server start` shows the runs afterwards. It
+ends with the process that started it, however that ends: it watches a pipe which the operating system closes.
+(Prefect's built-in temporary server lives on when its client is killed.)
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tasks.errors import SayuError
+
+START_SECONDS = 120
+
+
+@contextmanager
+def prefect_server() -> Iterator[None]:
+    """Use the configured Prefect server, or one of one's own while the block runs.
+
+    Raises:
+        SayuError: the server of one's own did not come up.
+    """
+    import httpx
+    from prefect.logging.handlers import APILogHandler
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    if PREFECT_API_URL.value():
+        yield
+        return
+    port = _free_port()
+    server = subprocess.Popen([sys.executable, "-m", __name__, str(port)], stdin=subprocess.PIPE)
+    try:
+        url = f"http://127.0.0.1:{port}/api"
+        deadline = time.monotonic() + START_SECONDS
+        while not _answers(httpx, url):
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise SayuError("Prefect's local server did not start", "see its messages above, or set PREFECT_API_URL")
+            time.sleep(0.1)
+        with temporary_settings({PREFECT_API_URL: url}):
+            yield
+            APILogHandler().flush()  # log records are sent in the background: the last ones before the server ends
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _answers(httpx: object, url: str) -> bool:
+    try:
+        return bool(httpx.get(f"{url}/health", timeout=2).status_code == 200)  # type: ignore[attr-defined]
+    except Exception:  # not up yet
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _end_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os._exit(0)
+
+
+def main() -> None:
+    """Serve until the parent is gone."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    import uvicorn
+    from prefect.server.api.server import create_app
+
+    uvicorn.run(create_app(ephemeral=True), host="127.0.0.1", port=int(sys.argv[1]), log_level="error")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""check: every candidate's one outcome, the row checks of what was written, and the gate over the date.
+
+In: the files of the stages before, the result store. Out: `outcomes.parquet` (records.OUTCOMES), `checks.json`.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from checks.gate import Gate, judge
+from checks.rows import Written, check_written
+from checks.suites import check_outcomes
+from tasks.records import FAILURES, OUTCOMES, Outcome
+from tasks.results import find_results
+from tasks.runs import Run
+
+
+def check_date(run: Run) -> Gate:
+    """Judge the date and leave the outcomes and the verdict in the run folder."""
+    answered = collect_answers(run)
+    judged = judge_texts(answered)
+    outcomes = judged.select(OUTCOMES.names()).cast(dict(OUTCOMES))
+    run.write("outcomes", outcomes)
+    candidates = run.read("candidates").height
+    gate = judge(check_outcomes(judged, candidates, [*Outcome], run.settings.max_failed_share))
+    run.write_json("checks", gate.model_dump(mode="json"))
+    return gate
+
+
+def collect_answers(run: Run) -> pl.DataFrame:
+    """One row a candidate with all that is known of it; `outcome` is null where a written text must be judged."""
+    reused = run.read("reused").select("candidate_id", "key")
+    planned = run.read("plan").select("key", reused=pl.lit(False))
+    decisions = find_results(run.settings.store, "decisions", reused["key"], run.oldest_result)
+    texts = find_results(run.settings.store, "texts", reused["key"], run.oldest_result)
+    rows = (
+        run.read("candidates")
+        .join(run.read("screened"), on="candidate_id", how="left", maintain_order="left")
+        .join(run.read("ranked_out"), on="candidate_id", how="left", maintain_order="left")
+        .join(reused, on="candidate_id", how="left", maintain_order="left")
+        .join(planned, on="key", how="left", maintain_order="left")
+        .join(decisions.select("key", "p_skip", decided_at="finished_at"), on="key", how="left", maintain_order="left")
+        .join(texts.select("key", "answer", "finish_reason", written_at="finished_at"), on="key", how="left",
+              maintain_order="left")
+        .join(read_failures(run.folder), on="key", how="left", maintain_order="left")
+    )  # fmt: skip
+    skipped = pl.col("p_skip") >= run.settings.threshold
+    outcome = (
+        pl.when(pl.col("rule").is_not_null()).then(pl.lit(Outcome.SCREENED))
+        .when(pl.col("rank").is_not_null()).then(pl.lit(Outcome.RANKED_OUT))
+        .when(pl.col("p_skip").is_null()).then(pl.lit(Outcome.FAILED))
+        .when(skipped).then(pl.lit(Outcome.SKIPPED))
+        .when(pl.col("answer").is_null()).then(pl.lit(Outcome.FAILED))
+    )  # fmt: skip
+    unanswered = pl.when(pl.col("outcome") == Outcome.FAILED).then(
+        pl.coalesce(pl.format("{}: {}", "stage", "error"), pl.lit("the engine gave no answer"))
+    )
+    return rows.with_columns(outcome=outcome).with_columns(
+        detail=pl.coalesce("rule", unanswered),
+        answer=pl.when(~skipped).then(pl.col("answer")),
+        reused=pl.col("reused").fill_null(True) & pl.col("p_skip").is_not_null(),
+        generated_at=pl.when(skipped).then("decided_at").otherwise("written_at"),
+    )
+
+
+def judge_texts(rows: pl.DataFrame) -> pl.DataFrame:
+    """Fill in the outcome of every written text, with `text`, the codes and the evidence of its failed checks."""
+    written = rows.filter(pl.col("outcome").is_null())
+    catalogue = _names(rows)
+    verdicts = check_written([_as_written(row) for row in written.iter_rows(named=True)], catalogue)
+    judged = pl.DataFrame(
+        {
+            "candidate_id": written["candidate_id"],
+            "text": [verdict.text for verdict in verdicts],
+            "codes": [", ".join(failure.code for failure in verdict.failures) for verdict in verdicts],
+            "shown": ["; ".join(failure.evidence for failure in verdict.failures) for verdict in verdicts],
+            "valid_json": [verdict.text is not None for verdict in verdicts],
+        },
+        schema={"candidate_id": pl.UInt32, "text": pl.String, "codes": pl.String, "shown": pl.String,
+                "valid_json": pl.Boolean},
+    )  # fmt: skip
+    passed = pl.when(pl.col("codes") == "").then(pl.lit(Outcome.PUBLISHED)).otherwise(pl.lit(Outcome.REJECTED))
+    return rows.join(judged, on="candidate_id", how="left", maintain_order="left").with_columns(
+        outcome=pl.coalesce("outcome", passed),
+        detail=pl.coalesce("detail", pl.col("codes").replace("", None)),
+        evidence=pl.coalesce("evidence", pl.col("shown").replace("", None)),
+    )
+
+
+def read_failures(folder: Path) -> pl.DataFrame:
+    """The last error of each key that got no answer in this run."""
+    files: Sequence[Path] = sorted((folder / "failures").glob("*.parquet"))
+    frames = [pl.read_parquet(file) for file in files]
+    return pl.concat([FAILURES.to_frame(), *frames]).unique("key", keep="last")
+
+
+def _as_written(row: dict[str, object]) -> Written:
+    return Written(
+        answer=str(row["answer"]),
+        finish_reason=str(row["finish_reason"]),
+        recommended_item=str(row["recommended_item"]),
+        reason_item=str(row["reason_item"]),
+        basket=tuple(row["basket"]),  # type: ignore[arg-type]
+    )
+
+
+def _names(rows: pl.DataFrame) -> set[str]:
+    """Every item name that the date's candidates mention."""
+    return set(rows["recommended_item"]) | set(rows["reason_item"]) | set(rows["basket"].explode().drop_nulls())

@@ -1,0 +1,37 @@
+"""One chunk of the plan: what decide and generate read and leave.
+
+Finished results go to the result store under the chunk's name; errors stay in the run folder, and are asked again by
+the next run.
+"""
+
+import datetime as dt
+import hashlib
+
+import polars as pl
+
+from tasks.records import FAILURES, PLAN
+from tasks.runs import Run
+
+
+def read_chunk(run: Run, chunk: int) -> pl.DataFrame:
+    """The rows of one chunk (records.PLAN), in order."""
+    plan = pl.scan_parquet(run.folder / "plan.parquet")
+    return plan.filter(pl.col("chunk") == chunk).select(PLAN.names()).collect()
+
+
+def chunk_name(run: Run, rows: pl.DataFrame) -> str:
+    """The name of a chunk's results: date, run and a hash of the keys, so that another cut has another name."""
+    keys = hashlib.blake2b("".join(rows["key"]).encode(), digest_size=6).hexdigest()
+    return f"{run.ds}-{run.key}-{keys}"
+
+
+def write_failures(run: Run, stage: str, chunk: int, keys: list[str], errors: list[str]) -> None:
+    """Leave the pairs that got no answer, if there are any, with their errors."""
+    if keys:
+        rows = pl.DataFrame({"key": keys, "stage": [stage] * len(keys), "error": errors}, schema=FAILURES)
+        run.write(f"failures/{stage}-{chunk:05d}", rows)
+
+
+def now() -> dt.datetime:
+    """When a result was finished."""
+    return dt.datetime.now(dt.UTC)

@@ -1,0 +1,88 @@
+"""Replays stored answers: for tests, and for measuring the pipeline without a model.
+
+A recording is a Parquet file with one row a prompt and kind of request: `prompt` (see `prompt_digest`), `max_tokens`,
+`token_ids`, `label_logprobs`, `finish_reason`. A prompt that was never recorded fails alone.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from tasks.engine import Completion, Engine, KvRoom, Request, Sampling
+from tasks.errors import EngineError
+from tasks.files import write_parquet
+from tasks.settings import Settings
+
+RECORDING = pl.Schema(
+    {
+        "prompt": pl.Binary,
+        "max_tokens": pl.Int64,
+        "token_ids": pl.List(pl.Int32),
+        "label_logprobs": pl.List(pl.Float64),
+        "finish_reason": pl.String,
+    }
+)
+
+
+def prompt_digest(token_ids: Sequence[int]) -> bytes:
+    """16 bytes that stand for a prompt's token ids."""
+    return hashlib.blake2b(np.asarray(token_ids, dtype=np.int32).tobytes(), digest_size=16).digest()
+
+
+class Recorded:
+    """An `Engine` (see tasks.engine) that answers from a recording, at once."""
+
+    room: KvRoom | None = None
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the recording.
+
+        Raises:
+            EngineError: the file is missing or no recording.
+        """
+        self.max_model_len = settings.max_model_len
+        try:
+            rows = pl.read_parquet(settings.recording or "").select(RECORDING.names()).cast(dict(RECORDING))
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise EngineError(
+                f"the recording {settings.recording} can't be read: {error}", "make one with `write_recording`"
+            ) from error
+        self._answers = {(prompt, most): tuple(rest) for prompt, most, *rest in rows.iter_rows()}
+
+    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        """See `Engine.complete`."""
+        return [self._answer(request) for request in requests]
+
+    def close(self) -> None:
+        """Forget the recording."""
+        self._answers = {}
+
+    def _answer(self, request: Request) -> Completion:
+        answer = self._answers.get((prompt_digest(request.token_ids), request.max_tokens))
+        if answer is None:
+            return Completion(error="this prompt is not in the recording")
+        token_ids, label_logprobs, finish_reason = answer
+        return Completion(tuple(token_ids), tuple(label_logprobs), len(request.token_ids), 0, finish_reason)
+
+
+def record(engine: Engine, requests: Sequence[Request], sampling: Sampling) -> pl.DataFrame:
+    """Ask an engine and give back what a recording needs to replay it; prompts that failed are left out."""
+    answers = zip(requests, engine.complete(requests, sampling), strict=True)
+    return recording_rows((request, answer) for request, answer in answers if answer.error is None)
+
+
+def recording_rows(answers: Iterable[tuple[Request, Completion]]) -> pl.DataFrame:
+    """Requests and their completions as rows of a recording."""
+    rows = [
+        (prompt_digest(r.token_ids), r.max_tokens, list(a.token_ids), list(a.label_logprobs), a.finish_reason)
+        for r, a in answers
+    ]
+    return pl.DataFrame(rows, schema=RECORDING, orient="row")
+
+
+def write_recording(rows: pl.DataFrame, path: Path) -> None:
+    """Store rows that `recording_rows` made where the engine can replay them."""
+    write_parquet(rows, path)

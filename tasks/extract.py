@@ -1,0 +1,95 @@
+"""extract: the candidate pairs of one date, from the shop's DuckDB, opened read-only.
+
+In: the source. Out: `candidates.parquet` (records.CANDIDATES), names cleaned, ids in the statement's order.
+"""
+
+import datetime as dt
+from functools import lru_cache
+from pathlib import Path
+
+import duckdb
+import polars as pl
+
+from tasks.errors import SourceError
+from tasks.prompt import clean_name
+from tasks.records import CANDIDATES
+from tasks.runs import Run
+from tasks.settings import HOME
+
+STATEMENT = HOME / "sql" / "extract_candidates.sql"
+DATES = HOME / "sql" / "list_dates.sql"
+
+
+def extract_candidates(run: Run) -> int:
+    """Read the date's candidates and leave them in the run folder; returns how many there are.
+
+    Raises:
+        SourceError: the source can't be opened, a table or column is missing, or the date has no candidates.
+    """
+    candidates = clean_candidates(read_candidates(run.settings.source, run.ds))
+    run.write("candidates", candidates)
+    return candidates.height
+
+
+def read_candidates(source: str, ds: dt.date) -> pl.DataFrame:
+    """What `sql/extract_candidates.sql` returns for a date, as the contract says."""
+    with duckdb.connect() as connection:
+        _attach(connection, source)
+        try:
+            rows = connection.sql(STATEMENT.read_text(encoding="utf-8"), params={"ds": ds}).pl()
+            if rows.is_empty():
+                raise _no_candidates(connection, source, ds)
+        except duckdb.Error as error:
+            raise SourceError(
+                f"{source} does not hold what is asked for: {_first_line(error)}",
+                f"the tables items, baskets and recommendations are described in {STATEMENT.name}; "
+                "edit that statement if the shop's tables look different",
+            ) from error
+    missing = set(CANDIDATES.names()) - {"candidate_id"} - set(rows.columns)
+    if missing:
+        raise SourceError(
+            f"{STATEMENT.name} does not return {', '.join(sorted(missing))}", "return every column of its contract"
+        )
+    return rows
+
+
+def clean_candidates(rows: pl.DataFrame) -> pl.DataFrame:
+    """Candidates with clean names and a number each; the basket keeps its order and loses empty names."""
+    clean = lru_cache(maxsize=None)(clean_name)
+    names = [
+        pl.Series(column, [clean(name) for name in rows[column]], dtype=pl.String)
+        for column in ("recommended_item", "recommended_scate", "reason_item")
+    ]
+    baskets = [[name for item in basket or [] if (name := clean(item))] for basket in rows["basket"].to_list()]
+    return (
+        rows.with_columns(*names, pl.Series("basket", baskets, dtype=pl.List(pl.String)))
+        .with_row_index("candidate_id")
+        .select(CANDIDATES.names())
+        .cast(dict(CANDIDATES))
+    )
+
+
+def _attach(connection: duckdb.DuckDBPyConnection, source: str) -> None:
+    is_path = ":" not in source
+    if is_path and not Path(source).is_file():
+        raise SourceError(
+            f"the source {source} does not exist", "give --source the shop's DuckDB file or an ATTACH string"
+        )
+    quoted = source.replace("'", "''")
+    try:
+        connection.execute(f"ATTACH '{quoted}' AS source (READ_ONLY)")
+    except duckdb.Error as error:
+        raise SourceError(
+            f"{source} can't be opened as a DuckDB database: {_first_line(error)}",
+            "give --source a DuckDB file that no other process has open for writing",
+        ) from error
+
+
+def _no_candidates(connection: duckdb.DuckDBPyConnection, source: str, ds: dt.date) -> SourceError:
+    first, last = connection.execute(DATES.read_text(encoding="utf-8")).fetchone() or (None, None)
+    held = f"it holds {first} to {last}" if first else "it holds no recommendations at all"
+    return SourceError(f"{source} has no candidates on {ds}: {held}", "choose one of its dates with --ds")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,0 +1,56 @@
+"""Files that are whole or not there: written beside their place, flushed to disk, then renamed over it."""
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tasks.errors import StoreError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a path to write to; when the block ends well, what was written takes the place of `path` at once.
+
+    Raises:
+        StoreError: the folder can't be written to or the disk is full. The file stays as it was.
+    """
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield beside
+        _flush(beside)
+        os.replace(beside, path)
+        _flush(path.parent)
+    except OSError as error:
+        raise StoreError(
+            f"{path} can't be written: {error.strerror or error}",
+            "give --store a folder that you may write to, with room on its disk",
+        ) from error
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_parquet(frame: pl.DataFrame, path: Path, row_group_size: int | None = None) -> None:
+    """Write a frame as one Parquet file, whole or not at all."""
+    with replacing(path) as beside:
+        frame.write_parquet(beside, compression="zstd", row_group_size=row_group_size)
+
+
+def write_json(value: Any, path: Path) -> None:
+    """Write a value as indented JSON, whole or not at all."""
+    with replacing(path) as beside:
+        beside.write_text(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n", encoding="utf-8")
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,94 @@
+"""plan: which pairs the engine is asked about, in which order, and in which chunks.
+
+In: `candidates`, `reused`, `ranked_out`. Out: `plan.parquet` (records.PLAN), one row a distinct prompt, in order.
+
+The order makes the prefix cache pay: the fixed text comes first in every prompt, and pairs are sorted by the JSON that
+follows, so that neighbours share more of it. A chunk is what surely fits into the engine's KV room, so that what
+decide left there is still there when generate reads it.
+"""
+
+import math
+from collections.abc import Sequence
+
+import polars as pl
+
+from tasks.engine import KvRoom, load_engine
+from tasks.prompt import load_renderer
+from tasks.records import PLAN
+from tasks.reuse import is_finished
+from tasks.runs import Run
+from tasks.settings import Settings
+
+# The candidates of a chunk stand in one row group, so that reading a chunk reads little more than the chunk.
+ROWS_PER_GROUP = 256
+
+
+def start_engine(run: Run) -> bool:
+    """Load the engine if there is anything to ask; returns whether there is.
+
+    Raises:
+        EngineError: the engine can't be started with these settings.
+    """
+    if pairs_to_ask(run).is_empty():
+        return False
+    load_engine(run.settings)
+    return True
+
+
+def plan_chunks(run: Run) -> int:
+    """Leave the plan in the run folder; returns how many chunks there are: none if nothing has to be asked.
+
+    The engine says how much room a chunk has.
+
+    Raises:
+        PromptError, ModelError: the prompt and the model's tokenizer can't be used together.
+    """
+    asked = pairs_to_ask(run)
+    if asked.is_empty():
+        run.write("plan", PLAN.to_frame())
+        return 0
+    renderer = load_renderer(run.settings.prompt, run.settings.model)
+    prompts = renderer.render(asked["payload"].to_list())
+    engine = load_engine(run.settings)
+    sizes = [len(prompt) + renderer.prompt.sampling.max_tokens for prompt in prompts]
+    plan = asked.with_columns(
+        chunk=pl.Series(cut_chunks(sizes, engine.room, run.settings), dtype=pl.UInt32),
+        prompt_ids=pl.Series(prompts, dtype=pl.List(pl.Int32)),
+    )
+    run.write("plan", plan.select(PLAN.names()).cast(dict(PLAN)), row_group_size=ROWS_PER_GROUP)
+    return int(plan["chunk"].n_unique())
+
+
+def pairs_to_ask(run: Run) -> pl.DataFrame:
+    """`key`, `payload`, `p_skip` and `ask` of what is not in the store, one row a key, sorted by payload."""
+    ranked_out = run.read("ranked_out")
+    ask = pl.when(pl.col("p_skip").is_null()).then(pl.lit("decide")).otherwise(pl.lit("generate"))
+    return (
+        run.read("reused")
+        .join(ranked_out, on="candidate_id", how="anti")
+        .filter(~is_finished(run.settings.threshold))
+        .unique("key", keep="any")
+        .sort("payload")
+        .select("key", "payload", "p_skip", ask=ask)
+    )
+
+
+def cut_chunks(sizes: Sequence[int], room: KvRoom | None, settings: Settings) -> list[int]:
+    """The chunk number of each prompt, in order, starting at 0.
+
+    `sizes` are tokens of prompt and longest answer together. A chunk ends when its prompts would fill the room less
+    the margin (each rounded up to whole blocks, nothing counted as shared), at `chunk_pairs` pairs, or at
+    `chunk_share` of all pairs, so that a crash loses little. A prompt larger than the room stands alone.
+    """
+    most_pairs = max(1, min(settings.chunk_pairs, math.floor(settings.chunk_share * len(sizes))))
+    most_tokens = room.tokens * (1 - settings.kv_margin) if room else math.inf
+    block_size = room.block_size if room else 1
+    chunks: list[int] = []
+    chunk = pairs = tokens = 0
+    for size in sizes:
+        whole_blocks = math.ceil(size / block_size) * block_size
+        if pairs and (pairs == most_pairs or tokens + whole_blocks > most_tokens):
+            chunk, pairs, tokens = chunk + 1, 0, 0
+        pairs, tokens = pairs + 1, tokens + whole_blocks
+        chunks.append(chunk)
+    return chunks

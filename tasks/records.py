@@ -1,0 +1,104 @@
+"""The schemas of the frames that pass between stages, and the outcomes a candidate can have."""
+
+from enum import StrEnum
+
+import polars as pl
+
+
+class Outcome(StrEnum):
+    """What became of a candidate. Every candidate has exactly one."""
+
+    PUBLISHED = "published"
+    SKIPPED = "skipped"  # the model said skip
+    SCREENED = "screened"  # a rule said no before the model
+    RANKED_OUT = "ranked_out"  # another reason item was worth more
+    REJECTED = "rejected"  # written, but failed its checks
+    FAILED = "failed"  # no answer, with the error
+
+
+UTC_TIME = pl.Datetime("us", "UTC")
+
+# One row a candidate pair; names as clean_name gives them, basket with the reason item first.
+CANDIDATES = pl.Schema(
+    {
+        "candidate_id": pl.UInt32,
+        "recommended_item_id": pl.Int64,
+        "reason_item_id": pl.Int64,
+        "recommended_item": pl.String,
+        "recommended_scate": pl.String,
+        "reason_item": pl.String,
+        "basket": pl.List(pl.String),
+        "score": pl.Float64,
+    }
+)
+
+# One row a candidate that needs no model call; `rule` is the rule's stable name.
+SCREENED = pl.Schema({"candidate_id": pl.UInt32, "rule": pl.String, "evidence": pl.String})
+RANKED_OUT = pl.Schema({"candidate_id": pl.UInt32, "rank": pl.UInt32})
+
+# One row a candidate that may go to the model: the key of its result, and what the store already holds for it.
+REUSED = pl.Schema(
+    {
+        "candidate_id": pl.UInt32,
+        "key": pl.String,
+        "payload": pl.String,
+        "p_skip": pl.Float64,  # null: no decision stored
+        "has_text": pl.Boolean,
+    }
+)
+
+# One row a distinct key that the engine is asked about. `ask` is where it starts: "decide", or "generate" where the
+# decision is stored. Rows stand in the order in which the engine reads them.
+PLAN = pl.Schema(
+    {
+        "chunk": pl.UInt32,
+        "key": pl.String,
+        "ask": pl.String,
+        "p_skip": pl.Float64,
+        "prompt_ids": pl.List(pl.Int32),
+    }
+)
+
+# The result store. p_skip is exp(write's logprob) against exp(skip's) over both; label_mass is their sum, so a model
+# that wants to say something else altogether shows.
+DECISIONS = pl.Schema(
+    {
+        "key": pl.String,
+        "p_skip": pl.Float64,
+        "label_mass": pl.Float64,
+        "prompt_tokens": pl.Int64,
+        "cached_tokens": pl.Int64,
+        "finished_at": UTC_TIME,
+    }
+)
+TEXTS = pl.Schema(
+    {
+        "key": pl.String,
+        "answer": pl.String,
+        "finish_reason": pl.String,
+        "prompt_tokens": pl.Int64,
+        "cached_tokens": pl.Int64,
+        "generated_tokens": pl.Int64,
+        "finished_at": UTC_TIME,
+    }
+)
+
+# Pairs that got no answer in this run, with the stage's error; never stored as results, so they are asked again.
+FAILURES = pl.Schema({"key": pl.String, "stage": pl.String, "error": pl.String})
+
+# One row a candidate: what was asked, what came, and its one outcome. `detail` says why: the rule, the codes of the
+# failed checks, or the error.
+OUTCOMES = pl.Schema(
+    {
+        **CANDIDATES,
+        "key": pl.String,
+        "outcome": pl.String,
+        "detail": pl.String,
+        "evidence": pl.String,
+        "reused": pl.Boolean,
+        "p_skip": pl.Float64,
+        "answer": pl.String,
+        "text": pl.String,
+        "generated_at": UTC_TIME,
+    }
+)

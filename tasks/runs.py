@@ -1,0 +1,160 @@
+"""A run: one date, what was asked for, and the folder where its stages leave their files.
+
+Between stages travels a `Run`, never a frame or a connection. The run key is a hash of what was asked for, so the
+same request lands in the same folder. `manifest.json` is written last: a folder without one is a run that did not end.
+"""
+
+import datetime as dt
+import hashlib
+import json
+import os
+import zoneinfo
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict
+
+from tasks.errors import BusyError, StoreError, UsageError
+from tasks.files import write_json, write_parquet
+from tasks.model import model_fingerprint
+from tasks.prompt import load_prompt
+from tasks.settings import Settings
+
+SHOP_TIME = zoneinfo.ZoneInfo("Asia/Seoul")
+
+
+class Run(BaseModel):
+    """What every stage is told."""
+
+    model_config = ConfigDict(frozen=True)
+    ds: dt.date
+    key: str
+    settings: Settings
+    model: str  # the model's fingerprint
+    prompt: str  # the prompt's name, such as reason/v1
+    started_at: dt.datetime
+
+    @property
+    def folder(self) -> Path:
+        """Where this run's files lie."""
+        return runs_of(self.settings.store, self.ds) / self.key
+
+    @property
+    def oldest_result(self) -> dt.datetime:
+        """Stored results from before this moment are written anew."""
+        return self.started_at - dt.timedelta(days=self.settings.result_ttl_days)
+
+    def read(self, name: str) -> pl.DataFrame:
+        """The frame that an earlier stage left as `name.parquet`."""
+        return pl.read_parquet(self.folder / f"{name}.parquet")
+
+    def write(self, name: str, frame: pl.DataFrame, row_group_size: int | None = None) -> None:
+        """Leave a frame for later stages as `name.parquet`."""
+        write_parquet(frame, self.folder / f"{name}.parquet", row_group_size)
+
+    def read_json(self, name: str) -> Any:
+        """The value that an earlier stage left as `name.json`."""
+        return json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Leave a value for later stages as `name.json`."""
+        write_json(value, self.folder / f"{name}.json")
+
+    def add_seconds(self, stage: str, seconds: float) -> None:
+        """Record how long a stage took, on top of what it took before in this run."""
+        times = self.seconds()
+        self.write_json("timings", times | {stage: round(times.get(stage, 0.0) + seconds, 3)})
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds per stage so far, in the order in which the stages ran."""
+        return self.read_json("timings") if (self.folder / "timings.json").exists() else {}
+
+
+def runs_of(store: Path, ds: dt.date) -> Path:
+    """The folder of all runs of a date."""
+    return store / "runs" / f"ds={ds}"
+
+
+def yesterday() -> dt.date:
+    """The last whole day in the shop's time zone."""
+    return dt.datetime.now(SHOP_TIME).date() - dt.timedelta(days=1)
+
+
+def parse_date(text: str) -> dt.date:
+    """A date written as 2026-11-28.
+
+    Raises:
+        UsageError: it is no such date.
+    """
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no date", "write it as YYYY-MM-DD, such as 2026-11-28") from error
+
+
+def describe_run(ds: dt.date, settings: Settings) -> Run:
+    """The run that this request stands for.
+
+    Raises:
+        ModelError, PromptError: the model folder or the prompt can't be read.
+    """
+    prompt = load_prompt(settings.prompt)
+    model = model_fingerprint(settings)
+    asked = [str(ds), str(settings.source), model, prompt.digest, settings.threshold]
+    key = hashlib.blake2b(json.dumps(asked).encode(), digest_size=6).hexdigest()
+    started_at = dt.datetime.now(dt.UTC)
+    return Run(ds=ds, key=key, settings=settings, model=model, prompt=prompt.name, started_at=started_at)
+
+
+@contextmanager
+def open_run(ds: dt.date, settings: Settings) -> Iterator[Run]:
+    """Hold the date for one run and clear its folder's manifest; the operating system frees it when a process dies.
+
+    Raises:
+        BusyError: another run works on this date.
+        StoreError: the store can't be written.
+    """
+    run = describe_run(ds, settings)
+    with hold_date(settings.store, ds):
+        try:
+            run.folder.mkdir(parents=True, exist_ok=True)
+            for stale in ("manifest.json", "timings.json"):
+                (run.folder / stale).unlink(missing_ok=True)
+            for failure in (run.folder / "failures").glob("*.parquet"):
+                failure.unlink()
+        except OSError as error:
+            raise _unwritable(settings.store, error) from error
+        yield run
+
+
+@contextmanager
+def hold_date(store: Path, ds: dt.date) -> Iterator[None]:
+    """Keep every other run off a date."""
+    path = store / "locks" / f"ds={ds}.lock"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(store, os.W_OK):
+            raise PermissionError(13, "permission denied")
+        lock = FileLock(path)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise BusyError(
+            f"another run is working on {ds}", "wait until it has ended, then run again: its results are reused"
+        ) from error
+    except OSError as error:
+        raise _unwritable(store, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _unwritable(store: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"the store {store} can't be written: {error.strerror or error}",
+        "give --store a folder that you may write to",
+    )
