@@ -61,7 +61,9 @@ def _verdict(summary: Summary) -> str:
     if summary.verdict == "held back":
         return "[bold red]held back[/bold red]: the serving table is as it was"
     colour = "green" if summary.verdict == "passed" else "yellow"
-    return f"[bold {colour}]published[/bold {colour}] as publication {summary.publication_id} (checks: {summary.verdict})"
+    return (
+        f"[bold {colour}]published[/bold {colour}] as publication {summary.publication_id} (checks: {summary.verdict})"
+    )
 
 
 def _reuse(summary: Summary) -> str:

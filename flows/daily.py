@@ -3,8 +3,9 @@
 import datetime as dt
 
 from prefect import flow
+from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
-from prefect.states import Completed, Failed, State
+from prefect.states import Completed, Failed
 
 from flows.shard import shard
 from flows.stages import check, extract, load, plan, rank, report, reuse, screen, start

@@ -40,7 +40,9 @@ def prefect_server() -> Iterator[None]:
         deadline = time.monotonic() + START_SECONDS
         while not _answers(httpx, url):
             if server.poll() is not None or time.monotonic() > deadline:
-                raise SayuError("Prefect's local server did not start", "see its messages above, or set PREFECT_API_URL")
+                raise SayuError(
+                    "Prefect's local server did not start", "see its messages above, or set PREFECT_API_URL"
+                )
             time.sleep(0.1)
         with temporary_settings({PREFECT_API_URL: url}):
             yield

@@ -26,9 +26,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def stage(
-    name: str, function: Callable[Concatenate[Run, P], R], said: str = ""
-) -> Callable[Concatenate[Run, P], R]:
+def stage(name: str, function: Callable[Concatenate[Run, P], R], said: str = "") -> Callable[Concatenate[Run, P], R]:
     """A Prefect task that runs `function`, records its seconds in the run, and says what it returned."""
 
     @functools.wraps(function)
@@ -41,7 +39,7 @@ def stage(
             logger.info("%-9s %s (%.1f s)", name, said.format(result), seconds)
         return result
 
-    shell: Any = task(timed, name=name, cache_policy=NO_CACHE)  # the run folder is what is kept, not task results
+    shell: Any = task(name=name, cache_policy=NO_CACHE)(timed)  # the run folder is what is kept, not task results
     return shell  # type: ignore[no-any-return]
 
 

@@ -4,7 +4,7 @@ CREATE TABLE IF NOT EXISTS publications (
     publication_id BIGINT PRIMARY KEY,
     ds DATE NOT NULL,
     run_key VARCHAR NOT NULL,
-    content VARCHAR NOT NULL,
+    content_hash VARCHAR NOT NULL,
     reason_count BIGINT NOT NULL,
     gate VARCHAR NOT NULL,
     approved_by VARCHAR,

@@ -24,7 +24,7 @@ best AS (
     WHERE ds = $ds
     QUALIFY row_number() OVER (
         PARTITION BY recommended_item_id, reason_item_id
-        ORDER BY score DESC NULLS LAST, basket_id
+        ORDER BY score DESC NULLS LAST, basket_id ASC
     ) = 1
 ),
 

@@ -11,7 +11,7 @@ import polars as pl
 from checks.gate import Gate, judge
 from checks.rows import Written, check_written
 from checks.suites import check_outcomes
-from tasks.records import FAILURES, OUTCOMES, Outcome
+from tasks.records import FAILURES, OUTCOMES, Outcome, conform
 from tasks.results import find_results
 from tasks.runs import Run
 
@@ -20,7 +20,7 @@ def check_date(run: Run) -> Gate:
     """Judge the date and leave the outcomes and the verdict in the run folder."""
     answered = collect_answers(run)
     judged = judge_texts(answered)
-    outcomes = judged.select(OUTCOMES.names()).cast(dict(OUTCOMES))
+    outcomes = judged.pipe(conform, OUTCOMES)
     run.write("outcomes", outcomes)
     candidates = run.read("candidates").height
     gate = judge(check_outcomes(judged, candidates, [*Outcome], run.settings.max_failed_share))

@@ -12,7 +12,7 @@ import polars as pl
 
 from tasks.errors import SourceError
 from tasks.prompt import clean_name
-from tasks.records import CANDIDATES
+from tasks.records import CANDIDATES, conform
 from tasks.runs import Run
 from tasks.settings import HOME
 
@@ -36,7 +36,7 @@ def read_candidates(source: str, ds: dt.date) -> pl.DataFrame:
     with duckdb.connect() as connection:
         _attach(connection, source)
         try:
-            rows = connection.sql(STATEMENT.read_text(encoding="utf-8"), params={"ds": ds}).pl()
+            rows: pl.DataFrame = connection.sql(STATEMENT.read_text(encoding="utf-8"), params={"ds": ds}).pl()
             if rows.is_empty():
                 raise _no_candidates(connection, source, ds)
         except duckdb.Error as error:
@@ -64,8 +64,7 @@ def clean_candidates(rows: pl.DataFrame) -> pl.DataFrame:
     return (
         rows.with_columns(*names, pl.Series("basket", baskets, dtype=pl.List(pl.String)))
         .with_row_index("candidate_id")
-        .select(CANDIDATES.names())
-        .cast(dict(CANDIDATES))
+        .pipe(conform, CANDIDATES)
     )
 
 

@@ -25,7 +25,7 @@ def replacing(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield beside
         _flush(beside)
-        os.replace(beside, path)
+        beside.replace(path)
         _flush(path.parent)
     except OSError as error:
         raise StoreError(

@@ -1,6 +1,7 @@
 """generate: the texts of the pairs that are to be written, while decide's prompts are still in the engine's cache.
 
-In: one chunk of `plan.parquet`, its decisions. Out: texts in the result store (records.TEXTS), errors in the run folder.
+In: one chunk of `plan.parquet`, its decisions. Out: texts in the result store (records.TEXTS), errors in the run
+folder.
 
 The prompt is decide's to the token, with the label `write` behind it: the model can't change its mind, and spends no
 token on saying so again.

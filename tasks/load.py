@@ -35,7 +35,7 @@ class Publication(BaseModel):
     publication_id: int
     ds: dt.date
     run_key: str
-    content: str
+    content_hash: str
     reason_count: int
     gate: str
     approved_by: str | None
@@ -63,15 +63,15 @@ def load_date(run: Run) -> Publication | None:
             "recommended_item_id", "reason_item_id", "text", "p_skip", "model", "prompt", "generated_at"
         )
     )  # fmt: skip
-    content = _digest(reasons)
+    content_hash = _digest(reasons)
     live = live_publication(run.settings.serving_file, run.ds)
-    if live and (live.run_key, live.content) == (run.key, content):
+    if live and (live.run_key, live.content_hash) == (run.key, content_hash):
         return live
     with _new_serving_file(run.settings.serving_file) as connection:
         values = {
             "ds": run.ds,
             "run_key": run.key,
-            "content": content,
+            "content_hash": content_hash,
             "reason_count": reasons.height,
             "gate": gate.verdict.value,
             "approved_by": None,

@@ -14,7 +14,7 @@ import polars as pl
 
 from tasks.engine import KvRoom, load_engine
 from tasks.prompt import load_renderer
-from tasks.records import PLAN
+from tasks.records import PLAN, conform
 from tasks.reuse import is_finished
 from tasks.runs import Run
 from tasks.settings import Settings
@@ -55,7 +55,7 @@ def plan_chunks(run: Run) -> int:
         chunk=pl.Series(cut_chunks(sizes, engine.room, run.settings), dtype=pl.UInt32),
         prompt_ids=pl.Series(prompts, dtype=pl.List(pl.Int32)),
     )
-    run.write("plan", plan.select(PLAN.names()).cast(dict(PLAN)), row_group_size=ROWS_PER_GROUP)
+    run.write("plan", plan.pipe(conform, PLAN), row_group_size=ROWS_PER_GROUP)
     return int(plan["chunk"].n_unique())
 
 

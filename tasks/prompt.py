@@ -195,7 +195,9 @@ class Renderer:
 
     def _check_cut(self) -> None:
         """The cut must not change an ordinary prompt: same ids as the tokenizer gives for the whole chat."""
-        sample = payload(self.prompt, {key: "두부" if key != "basket" else ["두부", "대파"] for key in self.prompt.keys})
+        sample = payload(
+            self.prompt, {key: "두부" if key != "basket" else ["두부", "대파"] for key in self.prompt.keys}
+        )
         if self.render([sample])[0] != self._encode(self._chat(sample) + self.prompt.opening):
             raise PromptError(
                 "this model's tokenizer reads the prompt's parts differently from the whole",

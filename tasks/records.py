@@ -4,6 +4,8 @@ from enum import StrEnum
 
 import polars as pl
 
+Columns = dict[str, pl.DataType | type[pl.DataType]]
+
 
 class Outcome(StrEnum):
     """What became of a candidate. Every candidate has exactly one."""
@@ -16,10 +18,19 @@ class Outcome(StrEnum):
     FAILED = "failed"  # no answer, with the error
 
 
+def _schema(columns: Columns) -> pl.Schema:
+    return pl.Schema(columns)
+
+
+def conform(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
+    """The frame with exactly the schema's columns, in its order and types; other columns are dropped."""
+    return frame.select(schema.names()).cast(schema)
+
+
 UTC_TIME = pl.Datetime("us", "UTC")
 
 # One row a candidate pair; names as clean_name gives them, basket with the reason item first.
-CANDIDATES = pl.Schema(
+CANDIDATES = _schema(
     {
         "candidate_id": pl.UInt32,
         "recommended_item_id": pl.Int64,
@@ -33,11 +44,11 @@ CANDIDATES = pl.Schema(
 )
 
 # One row a candidate that needs no model call; `rule` is the rule's stable name.
-SCREENED = pl.Schema({"candidate_id": pl.UInt32, "rule": pl.String, "evidence": pl.String})
-RANKED_OUT = pl.Schema({"candidate_id": pl.UInt32, "rank": pl.UInt32})
+SCREENED = _schema({"candidate_id": pl.UInt32, "rule": pl.String, "evidence": pl.String})
+RANKED_OUT = _schema({"candidate_id": pl.UInt32, "rank": pl.UInt32})
 
 # One row a candidate that may go to the model: the key of its result, and what the store already holds for it.
-REUSED = pl.Schema(
+REUSED = _schema(
     {
         "candidate_id": pl.UInt32,
         "key": pl.String,
@@ -49,7 +60,7 @@ REUSED = pl.Schema(
 
 # One row a distinct key that the engine is asked about. `ask` is where it starts: "decide", or "generate" where the
 # decision is stored. Rows stand in the order in which the engine reads them.
-PLAN = pl.Schema(
+PLAN = _schema(
     {
         "chunk": pl.UInt32,
         "key": pl.String,
@@ -61,7 +72,7 @@ PLAN = pl.Schema(
 
 # The result store. p_skip is exp(write's logprob) against exp(skip's) over both; label_mass is their sum, so a model
 # that wants to say something else altogether shows.
-DECISIONS = pl.Schema(
+DECISIONS = _schema(
     {
         "key": pl.String,
         "p_skip": pl.Float64,
@@ -71,7 +82,7 @@ DECISIONS = pl.Schema(
         "finished_at": UTC_TIME,
     }
 )
-TEXTS = pl.Schema(
+TEXTS = _schema(
     {
         "key": pl.String,
         "answer": pl.String,
@@ -84,11 +95,11 @@ TEXTS = pl.Schema(
 )
 
 # Pairs that got no answer in this run, with the stage's error; never stored as results, so they are asked again.
-FAILURES = pl.Schema({"key": pl.String, "stage": pl.String, "error": pl.String})
+FAILURES = _schema({"key": pl.String, "stage": pl.String, "error": pl.String})
 
 # One row a candidate: what was asked, what came, and its one outcome. `detail` says why: the rule, the codes of the
 # failed checks, or the error.
-OUTCOMES = pl.Schema(
+OUTCOMES = _schema(
     {
         **CANDIDATES,
         "key": pl.String,

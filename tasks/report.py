@@ -115,15 +115,15 @@ def count_tokens(run: Run) -> tuple[Tokens, Tokens]:
     return (
         Tokens(
             pairs=decided.height,
-            prompt=decided["prompt_tokens"].sum(),
-            cached=decided["cached_tokens"].sum(),
+            prompt=int(decided["prompt_tokens"].sum()),
+            cached=int(decided["cached_tokens"].sum()),
             generated=decided.height,
         ),
         Tokens(
             pairs=written.height,
-            prompt=written["prompt_tokens"].sum(),
-            cached=written["cached_tokens"].sum(),
-            generated=written["generated_tokens"].sum(),
+            prompt=int(written["prompt_tokens"].sum()),
+            cached=int(written["cached_tokens"].sum()),
+            generated=int(written["generated_tokens"].sum()),
         ),
     )
 

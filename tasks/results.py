@@ -15,7 +15,7 @@ import polars as pl
 
 from tasks.files import write_parquet
 from tasks.prompt import Prompt
-from tasks.records import DECISIONS, TEXTS
+from tasks.records import DECISIONS, TEXTS, conform
 from tasks.settings import HOME
 
 Kind = Literal["decisions", "texts"]
@@ -51,8 +51,8 @@ def find_results(store: Path, kind: Kind, keys: pl.Series, oldest: dt.datetime) 
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("wanted", pl.DataFrame({"key": keys.unique()}).to_arrow())
-        found = connection.sql(statement, params={"files": f"{folder}/*.parquet", "oldest": oldest}).pl()
-    return found.select(SCHEMAS[kind].names()).cast(dict(SCHEMAS[kind]))
+        found: pl.DataFrame = connection.sql(statement, params={"files": f"{folder}/*.parquet", "oldest": oldest}).pl()
+    return found.pipe(conform, SCHEMAS[kind])
 
 
 def _folder(store: Path, kind: Kind) -> Path:

@@ -7,7 +7,7 @@ that may go to the model, with the key of its result and the decision and text t
 import polars as pl
 
 from tasks.prompt import load_prompt, payload
-from tasks.records import REUSED
+from tasks.records import REUSED, conform
 from tasks.results import find_results, result_key
 from tasks.runs import Run
 
@@ -24,8 +24,7 @@ def reuse_results(run: Run) -> int:
         keyed.join(decisions, on="key", how="left", maintain_order="left")
         .join(texts, on="key", how="left", maintain_order="left")
         .with_columns(pl.col("has_text").fill_null(False))
-        .select(REUSED.names())
-        .cast(dict(REUSED))
+        .pipe(conform, REUSED)
     )
     run.write("reused", reused)
     return reused.filter(is_finished(run.settings.threshold)).height

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tasks.records import SCREENED
+from tasks.records import SCREENED, conform
 from tasks.runs import Run
 
 
@@ -58,5 +58,5 @@ def apply_rules(candidates: pl.DataFrame, rules: tuple[Rule, ...]) -> pl.DataFra
     return (
         candidates.select("candidate_id", rule=rule, evidence=evidence)
         .filter(pl.col("rule").is_not_null())
-        .cast(dict(SCREENED))
+        .pipe(conform, SCREENED)
     )

@@ -14,17 +14,17 @@ import polars as pl
 from tasks.engine import Completion, Engine, KvRoom, Request, Sampling
 from tasks.errors import EngineError
 from tasks.files import write_parquet
+from tasks.records import Columns, conform
 from tasks.settings import Settings
 
-RECORDING = pl.Schema(
-    {
-        "prompt": pl.Binary,
-        "max_tokens": pl.Int64,
-        "token_ids": pl.List(pl.Int32),
-        "label_logprobs": pl.List(pl.Float64),
-        "finish_reason": pl.String,
-    }
-)
+_COLUMNS: Columns = {
+    "prompt": pl.Binary,
+    "max_tokens": pl.Int64,
+    "token_ids": pl.List(pl.Int32),
+    "label_logprobs": pl.List(pl.Float64),
+    "finish_reason": pl.String,
+}
+RECORDING = pl.Schema(_COLUMNS)
 
 
 def prompt_digest(token_ids: Sequence[int]) -> bytes:
@@ -45,7 +45,7 @@ class Recorded:
         """
         self.max_model_len = settings.max_model_len
         try:
-            rows = pl.read_parquet(settings.recording or "").select(RECORDING.names()).cast(dict(RECORDING))
+            rows = pl.read_parquet(settings.recording or "").pipe(conform, RECORDING)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise EngineError(
                 f"the recording {settings.recording} can't be read: {error}", "make one with `write_recording`"

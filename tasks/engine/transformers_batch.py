@@ -30,14 +30,14 @@ class TransformersBatch:
             from transformers import AutoModelForCausalLM
 
             device = "cuda" if torch.cuda.is_available() else "cpu"
-            model = AutoModelForCausalLM.from_pretrained(
+            model: Any = AutoModelForCausalLM.from_pretrained(
                 str(settings.model), dtype=settings.dtype, local_files_only=True
             )
         except Exception as error:
             raise EngineError(
                 f"transformers could not load {settings.model}: {error}", "check the model folder and the installation"
             ) from error
-        self._model = model.to(device).eval()
+        self._model: Any = model.to(device).eval()
         self._torch = torch
         self.max_model_len = settings.max_model_len
 

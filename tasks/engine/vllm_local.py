@@ -49,11 +49,11 @@ class VllmLocal:
                 "else try --engine transformers to see whether the model folder is whole",
             ) from error
         self.max_model_len = settings.max_model_len
-        self.room = _room(self._llm)
+        self.room: KvRoom | None = _room(self._llm)
         self._one_caller = threading.Lock()  # LLM.generate must not be called from two threads at once
 
     def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """See `Engine.complete`. Prompts that are too long are found before they are sent: vLLM refuses a whole call."""
+        """See `Engine.complete`. Too long prompts are found before they are sent: vLLM would refuse the whole call."""
         from vllm import TokensPrompt
 
         fits = [len(request.token_ids) + request.max_tokens <= self.max_model_len for request in requests]
@@ -85,7 +85,9 @@ def _load(settings: Settings) -> Any:
         from vllm import LLM
         from vllm.platforms import current_platform
     except ImportError as error:
-        raise EngineError(f"vLLM can't be imported: {error}", "run `make setup`, or use --engine transformers") from error
+        raise EngineError(
+            f"vLLM can't be imported: {error}", "run `make setup`, or use --engine transformers"
+        ) from error
 
     on_cpu = current_platform.is_cpu()
     block_size = CPU_BLOCK_SIZE if on_cpu else GPU_BLOCK_SIZE
