@@ -52,8 +52,7 @@ class Gate(BaseModel):
 def judge(checks: Sequence[Check]) -> Gate:
     """The verdict over these checks."""
     failed = {check.severity for check in checks if not check.passed}
-    if Severity.CRITICAL in failed:
-        verdict = Verdict.HELD_BACK
-    else:
-        verdict = Verdict.WARNED if failed else Verdict.PASSED
+    if not failed:
+        return Gate(verdict=Verdict.PASSED, checks=tuple(checks))
+    verdict = Verdict.HELD_BACK if Severity.CRITICAL in failed else Verdict.WARNED
     return Gate(verdict=verdict, checks=tuple(checks))
