@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 held back by the gate. With `--js
 as JSON; progress always goes to standard error. Prefect and the engines are imported only by the commands that work.
 """
 
+import datetime as dt
 import json
 import logging
 import os
@@ -93,8 +94,9 @@ def show(ds: str | None, as_json: bool, **options: Any) -> None:
 @settings_options
 def rollback(ds: str, as_json: bool, **options: Any) -> None:
     """Take a date's live publication back; the one before it is live again."""
-    settings = load_settings(**options)
-    withdrawn, live = _in_prefect("rollback", ds, settings)
+    from tasks.runs import parse_date
+
+    withdrawn, live = _in_prefect("rollback", parse_date(ds), load_settings(**options))
     if as_json:
         shown = {"withdrawn": withdrawn.model_dump(mode="json"), "live": live and live.model_dump(mode="json")}
         click.echo(json.dumps(shown, ensure_ascii=False))
@@ -105,19 +107,28 @@ def rollback(ds: str, as_json: bool, **options: Any) -> None:
 
 def _run_daily(ds: str | None, settings: Settings, as_json: bool) -> None:
     from flows.console import print_summary
+    from tasks.runs import parse_date, yesterday
 
-    summary = _in_prefect("daily", ds, settings)
+    date = parse_date(ds) if ds else yesterday()
+    _check_request(date, settings)
+    summary = _in_prefect("daily", date, settings)
     print_summary(summary, as_json)
     if summary.verdict == "held back":
         raise SystemExit(HELD_BACK)
 
 
-def _in_prefect(flow: str, ds: str | None, settings: Settings) -> Any:
-    """Run a flow in this process; its result, or the error that ended it."""
-    from tasks.runs import describe_run, parse_date, yesterday
+def _check_request(date: dt.date, settings: Settings) -> None:
+    """Say what is plainly wrong before anything is started."""
+    from tasks.extract import open_source
+    from tasks.runs import check_store, describe_run
 
-    date = parse_date(ds) if ds else yesterday()
-    describe_run(date, settings)  # says what is wrong before anything is started
+    describe_run(date, settings)
+    open_source(settings.source).close()
+    check_store(settings.store)
+
+
+def _in_prefect(flow: str, date: dt.date, settings: Settings) -> Any:
+    """Run a flow in this process; its result, or the error that ended it."""
     os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
     from flows.local_server import prefect_server
 
@@ -142,10 +153,12 @@ def _log_to_stderr() -> None:
 
 
 def main() -> None:
-    """Run the command line; errors that sayu raises on purpose are said in two lines."""
+    """Run the command line; errors that sayu raises on purpose are said in two lines, or as JSON."""
     try:
         cli(standalone_mode=False)
     except SayuError as error:
+        if "--json" in sys.argv:
+            click.echo(json.dumps({"error": error.what, "todo": error.todo}, ensure_ascii=False))
         click.secho(f"sayu: {error.what}", fg="red", err=True)
         click.echo(f"      → {error.todo}", err=True)
         raise SystemExit(error.exit_code) from None

@@ -33,8 +33,7 @@ def extract_candidates(run: Run) -> int:
 
 def read_candidates(source: str, ds: dt.date) -> pl.DataFrame:
     """What `sql/extract_candidates.sql` returns for a date, as the contract says."""
-    with duckdb.connect() as connection:
-        _attach(connection, source)
+    with open_source(source) as connection:
         try:
             rows: pl.DataFrame = connection.sql(STATEMENT.read_text(encoding="utf-8"), params={"ds": ds}).pl()
             if rows.is_empty():
@@ -68,20 +67,28 @@ def clean_candidates(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _attach(connection: duckdb.DuckDBPyConnection, source: str) -> None:
+def open_source(source: str) -> duckdb.DuckDBPyConnection:
+    """A connection that has the source attached, read-only, as `source`.
+
+    Raises:
+        SourceError: the file is missing, or no DuckDB database.
+    """
     is_path = ":" not in source
     if is_path and not Path(source).is_file():
         raise SourceError(
             f"the source {source} does not exist", "give --source the shop's DuckDB file or an ATTACH string"
         )
     quoted = source.replace("'", "''")
+    connection = duckdb.connect()
     try:
         connection.execute(f"ATTACH '{quoted}' AS source (READ_ONLY)")
     except duckdb.Error as error:
+        connection.close()
         raise SourceError(
             f"{source} can't be opened as a DuckDB database: {_first_line(error)}",
             "give --source a DuckDB file that no other process has open for writing",
         ) from error
+    return connection
 
 
 def _no_candidates(connection: duckdb.DuckDBPyConnection, source: str, ds: dt.date) -> SourceError:

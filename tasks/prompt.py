@@ -141,6 +141,10 @@ class Renderer:
         kept = [token for token in token_ids if token not in self.stop_ids]
         return str(self._tokenizer.decode(kept, skip_special_tokens=False, clean_up_tokenization_spaces=False))
 
+    def encode_answer(self, text: str) -> list[int]:
+        """The token ids of what follows a label, as training and recordings need them."""
+        return list(self._plain.encode(text, add_special_tokens=False).ids)
+
     def written_answer(self, token_ids: Sequence[int]) -> str:
         """The whole answer of a pair that was written: opening, label, and what was generated after them."""
         return self.prompt.opening + self.prompt.labels.write + self.decode(token_ids)

@@ -5,6 +5,7 @@ same request lands in the same folder. `manifest.json` is written last: a folder
 """
 
 import datetime as dt
+import errno
 import hashlib
 import json
 import os
@@ -135,10 +136,9 @@ def open_run(ds: dt.date, settings: Settings) -> Iterator[Run]:
 def hold_date(store: Path, ds: dt.date) -> Iterator[None]:
     """Keep every other run off a date."""
     path = store / "locks" / f"ds={ds}.lock"
+    check_store(store)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if not os.access(store, os.W_OK):
-            raise PermissionError(13, "permission denied")
         lock = FileLock(path)
         lock.acquire(timeout=0)
     except Timeout as error:
@@ -151,6 +151,20 @@ def hold_date(store: Path, ds: dt.date) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def check_store(store: Path) -> None:
+    """Make the store's folder, and see that it can be written.
+
+    Raises:
+        StoreError: it can't.
+    """
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+        if not os.access(store, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise _unwritable(store, error) from error
 
 
 def _unwritable(store: Path, error: OSError) -> StoreError:

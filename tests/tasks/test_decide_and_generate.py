@@ -1,0 +1,76 @@
+"""A chunk's way through the engine: what is stored, what fails alone, and what a new threshold costs."""
+
+import math
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tasks.decide import decide_chunk, skip_probability
+from tasks.generate import generate_chunk
+from tasks.results import find_results
+from tasks.runs import Run
+from tests.shop import good_answer, prepare, record, rows_of
+
+
+def ask(run: Run) -> tuple[int, int]:
+    """Every stage up to generate; pairs decided and texts written."""
+    chunks = prepare(run)
+    record(run, good_answer)
+    return sum(decide_chunk(run, c) for c in range(chunks)), sum(generate_chunk(run, c) for c in range(chunks))
+
+
+def stored(run: Run, kind: Any) -> pl.DataFrame:
+    return find_results(run.settings.store, kind, run.read("reused")["key"], run.oldest_result)
+
+
+def test_p_skip_is_the_softmax_over_the_two_labels() -> None:
+    assert skip_probability(math.log(0.3), math.log(0.1)) == pytest.approx(0.25)
+    assert skip_probability(0.0, -1_000.0) == pytest.approx(0.0)
+    assert skip_probability(-1_000.0, 0.0) == pytest.approx(1.0)
+
+
+def test_every_pair_is_decided_and_those_to_be_written_are_written(run: Run) -> None:
+    assert ask(run) == (5, 4)
+    decisions = stored(run, "decisions").join(run.read("reused").drop("p_skip"), on="key")
+    assert {round(p, 3) for p in decisions["p_skip"]} == {0.1, 0.9}
+    answers = stored(run, "texts")["answer"].to_list()
+    assert '{"decision": "write", "text": "쌈배추, 청경채 같이 드셔 보세요."}' in answers
+
+
+def test_a_second_run_asks_nothing(run: Run) -> None:
+    ask(run)
+    assert ask(run) == (0, 0)
+
+
+def test_a_higher_threshold_costs_only_the_texts(run: Run) -> None:
+    ask(run)
+    bolder = run.model_copy(update={"settings": run.settings.model_copy(update={"threshold": 0.95})})
+    assert ask(bolder) == (0, 1)
+    assert stored(bolder, "texts").height == 5
+
+
+def test_a_lower_threshold_costs_nothing(run: Run) -> None:
+    ask(run)
+    stricter = run.model_copy(update={"settings": run.settings.model_copy(update={"threshold": 0.05})})
+    assert ask(stricter) == (0, 0)
+
+
+def test_decisions_survive_a_crash_before_the_texts(run: Run) -> None:
+    chunks = prepare(run)
+    record(run, good_answer)
+    for chunk in range(chunks):
+        decide_chunk(run, chunk)
+    assert ask(run) == (0, 4)
+
+
+def test_a_prompt_that_fails_fails_alone_and_is_asked_again(run: Run) -> None:
+    chunks = prepare(run)
+    rows = run.read("reused")
+    run.write("reused", rows.head(3))  # the recording lacks two pairs
+    record(run, good_answer)
+    run.write("reused", rows)
+    assert sum(decide_chunk(run, chunk) for chunk in range(chunks)) == 3
+    failures = pl.concat([pl.read_parquet(file) for file in (run.folder / "failures").glob("*.parquet")])
+    assert rows_of(failures, "stage", "error") == [("decide", "this prompt is not in the recording")] * 2
+    assert ask(run)[0] == 2

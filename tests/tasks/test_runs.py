@@ -1,0 +1,104 @@
+"""One date, one run at a time; the same request, the same folder."""
+
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import BusyError, ModelError, StoreError, UsageError
+from tasks.runs import describe_run, hold_date, open_run, parse_date
+from tasks.settings import Settings
+from tests.shop import DS
+
+
+def test_the_same_request_lands_in_the_same_folder(tmp_path: Path) -> None:
+    settings = Settings(store=tmp_path)
+    key = describe_run(DS, settings).key
+    assert describe_run(DS, settings.model_copy(update={"max_num_seqs": 8})).key == key
+    assert describe_run(DS, settings.model_copy(update={"threshold": 0.6})).key != key
+    assert describe_run(DS.replace(day=1), settings).key != key
+
+
+def test_the_second_run_of_a_date_is_told_so(tmp_path: Path) -> None:
+    settings = Settings(store=tmp_path)
+    busy = pytest.raises(BusyError, match="another run is working on 2026-11-28")
+    with open_run(DS, settings), busy, open_run(DS, settings):
+        pass
+    with open_run(DS, settings):
+        pass
+
+
+def test_two_dates_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    with hold_date(tmp_path, DS), hold_date(tmp_path, DS.replace(day=1)):
+        pass
+
+
+def hold_for_ever(store: Path, held: object) -> None:
+    with hold_date(store, DS):
+        held.set()  # type: ignore[attr-defined]
+        signal.pause()
+
+
+def test_a_killed_run_holds_nothing(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    held = context.Event()
+    process = context.Process(target=hold_for_ever, args=(tmp_path, held))
+    process.start()
+    assert held.wait(30)
+    with pytest.raises(BusyError), hold_date(tmp_path, DS):
+        pass
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    with hold_date(tmp_path, DS):
+        pass
+
+
+def test_a_run_that_starts_again_has_no_manifest_and_no_old_errors(tmp_path: Path) -> None:
+    settings = Settings(store=tmp_path)
+    with open_run(DS, settings) as run:
+        run.write_json("manifest", {})
+        run.write_json("timings", {"extract": 1.0})
+        (run.folder / "failures").mkdir()
+        (run.folder / "failures" / "decide-00000.parquet").touch()
+    with open_run(DS, settings) as run:
+        assert sorted(path.name for path in run.folder.iterdir()) == ["failures"]
+        assert list((run.folder / "failures").iterdir()) == []
+
+
+def test_a_store_that_can_not_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "store").write_text("a file, not a folder", encoding="utf-8")
+    with pytest.raises(StoreError, match="can't be written"), open_run(DS, Settings(store=tmp_path / "store")):
+        pass
+
+
+@pytest.mark.parametrize("missing", ["folder", "config.json", "weights"])
+def test_a_model_folder_that_is_no_model_says_what_is_missing(tmp_path: Path, missing: str) -> None:
+    model = tmp_path / "model"
+    if missing != "folder":
+        model.mkdir()
+    if missing == "weights":
+        (model / "config.json").write_text("{}", encoding="utf-8")
+    expected = {"folder": "does not exist", "config.json": "config.json", "weights": "no weights"}[missing]
+    with pytest.raises(ModelError, match=expected):
+        describe_run(DS, Settings(store=tmp_path, model=model))
+
+
+def test_another_model_is_another_fingerprint(tmp_path: Path) -> None:
+    fingerprints = set()
+    for number, weights in enumerate([b"one", b"two"]):
+        model = tmp_path / str(number) / "model"
+        model.mkdir(parents=True)
+        (model / "config.json").write_text("{}", encoding="utf-8")
+        (model / "model.safetensors").write_bytes(weights)
+        fingerprints.add(describe_run(DS, Settings(store=tmp_path, model=model)).model)
+        fingerprints.add(describe_run(DS, Settings(store=tmp_path, model=model, dtype="float32")).model)
+    assert len(fingerprints) == 4
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-13-01", "28.11.2026", ""])
+def test_a_date_that_is_no_date_says_so(text: str) -> None:
+    with pytest.raises(UsageError, match="is no date"):
+        parse_date(text)

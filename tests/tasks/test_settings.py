@@ -1,0 +1,49 @@
+"""Options before sayu.toml before the environment; wrong ones are named."""
+
+from pathlib import Path
+
+import pytest
+
+from tasks.errors import UsageError
+from tasks.settings import load_settings
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_an_option_beats_the_file_and_the_file_beats_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAYU_THRESHOLD", "0.1")
+    monkeypatch.setenv("SAYU_CHUNK_PAIRS", "11")
+    monkeypatch.setenv("SAYU_STORE", "from-environment")
+    Path("sayu.toml").write_text("threshold = 0.2\nchunk_pairs = 22\n", encoding="utf-8")
+    settings = load_settings(threshold="0.3", model=None)
+    assert (settings.threshold, settings.chunk_pairs, settings.store) == (0.3, 22, Path("from-environment"))
+
+
+def test_the_serving_file_lies_in_the_store_unless_it_is_said() -> None:
+    assert load_settings(store="s").serving_file == Path("s/serving.duckdb")
+    assert load_settings(store="s", serving="elsewhere.duckdb").serving_file == Path("elsewhere.duckdb")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"threshold": "1.5"}, "threshold"),
+        ({"threshold": "half"}, "threshold"),
+        ({"engine": "ollama"}, "engine"),
+        ({"chunk_pairs": "0"}, "chunk_pairs"),
+        ({"colour": "red"}, "colour"),
+        ({"engine": "recorded"}, "recording"),
+    ],
+)
+def test_a_wrong_setting_is_named(options: dict[str, str], named: str) -> None:
+    with pytest.raises(UsageError, match=named):
+        load_settings(**options)
+
+
+def test_a_file_that_is_no_toml_is_named() -> None:
+    Path("sayu.toml").write_text("threshold: 0.2", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"sayu\.toml"):
+        load_settings()

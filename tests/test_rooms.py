@@ -1,0 +1,33 @@
+"""Imports go one way: flows → tasks → checks; and each library stays in its room."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tasks.settings import HOME
+
+ROOMS = {
+    "checks": {"prefect", "vllm", "torch", "duckdb", "tasks", "flows", "demo", "transformers"},
+    "tasks": {"prefect", "flows", "demo", "benchmarks"},
+    "flows": {"vllm", "torch", "transformers", "duckdb", "polars", "benchmarks"},
+}
+FILES = [path for room in ROOMS for path in sorted((HOME / room).rglob("*.py"))]
+
+
+def imported(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = [a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names]
+    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {name.split(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HOME)))
+def test_a_file_imports_only_what_its_room_may(path: Path) -> None:
+    assert imported(path) & ROOMS[path.relative_to(HOME).parts[0]] == set()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HOME)))
+def test_only_the_engine_room_knows_an_inference_library(path: Path) -> None:
+    if path.parent != HOME / "tasks" / "engine":
+        assert imported(path) & {"vllm", "torch"} == set()
