@@ -4,7 +4,6 @@ In: the source. Out: `candidates.parquet` (records.CANDIDATES), names cleaned, i
 """
 
 import datetime as dt
-from functools import lru_cache
 from pathlib import Path
 
 import duckdb
@@ -54,17 +53,17 @@ def read_candidates(source: str, ds: dt.date) -> pl.DataFrame:
 
 def clean_candidates(rows: pl.DataFrame) -> pl.DataFrame:
     """Candidates with clean names and a number each; the basket keeps its order and loses empty names."""
-    clean = lru_cache(maxsize=None)(clean_name)
-    names = [
-        pl.Series(column, [clean(name) for name in rows[column]], dtype=pl.String)
-        for column in ("recommended_item", "recommended_scate", "reason_item")
-    ]
-    baskets = [[name for item in basket or [] if (name := clean(item))] for basket in rows["basket"].to_list()]
-    return (
-        rows.with_columns(*names, pl.Series("basket", baskets, dtype=pl.List(pl.String)))
-        .with_row_index("candidate_id")
-        .pipe(conform, CANDIDATES)
-    )
+    columns = ("recommended_item", "recommended_scate", "reason_item")
+    rows = rows.with_columns(pl.col(*columns).cast(pl.String), pl.col("basket").cast(pl.List(pl.String)))
+    # a name stands in many rows: each is cleaned once
+    names = pl.concat([*(rows[column] for column in columns), rows["basket"].explode()]).drop_nulls().unique()
+    cleaned = pl.Series([clean_name(name) for name in names], dtype=pl.String)
+
+    def clean(name: pl.Expr) -> pl.Expr:
+        return name.replace_strict(names, cleaned, default="", return_dtype=pl.String)
+
+    basket = pl.col("basket").fill_null([]).list.eval(clean(pl.element()).replace("", None).drop_nulls())
+    return rows.with_columns(clean(pl.col(*columns)), basket).with_row_index("candidate_id").pipe(conform, CANDIDATES)
 
 
 def open_source(source: str) -> duckdb.DuckDBPyConnection:

@@ -9,11 +9,14 @@ decide left there is still there when generate reads it.
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from tasks.engine import KvRoom, load_engine
-from tasks.prompt import load_renderer
+from tasks.prompt import Renderer, load_renderer
 from tasks.records import PLAN, conform
 from tasks.reuse import is_finished
 from tasks.runs import Run
@@ -21,6 +24,7 @@ from tasks.settings import Settings
 
 # The candidates of a chunk stand in one row group, so that reading a chunk reads little more than the chunk.
 ROWS_PER_GROUP = 256
+PROMPTS_AT_A_TIME = 4096
 
 
 def start_engine(run: Run) -> bool:
@@ -48,15 +52,27 @@ def plan_chunks(run: Run) -> int:
         run.write("plan", PLAN.to_frame())
         return 0
     renderer = load_renderer(run.settings.prompt, run.settings.model)
-    prompts = renderer.render(asked["payload"].to_list())
+    prompts = render_prompts(renderer, asked["payload"])
     engine = load_engine(run.settings)
-    sizes = [len(prompt) + renderer.prompt.sampling.max_tokens for prompt in prompts]
-    plan = asked.with_columns(
-        chunk=pl.Series(cut_chunks(sizes, engine.room, run.settings), dtype=pl.UInt32),
-        prompt_ids=pl.Series(prompts, dtype=pl.List(pl.Int32)),
-    )
+    sizes = (prompts.list.len() + renderer.prompt.sampling.max_tokens).to_list()
+    chunks = pl.Series(cut_chunks(sizes, engine.room, run.settings), dtype=pl.UInt32)
+    plan = asked.with_columns(chunk=chunks, prompt_ids=prompts)
     run.write("plan", plan.pipe(conform, PLAN), row_group_size=ROWS_PER_GROUP)
     return int(plan["chunk"].n_unique())
+
+
+def render_prompts(renderer: Renderer, payloads: pl.Series) -> pl.Series:
+    """The token ids of one prompt per payload, as lists of Int32.
+
+    Rendered some thousand at a time: as Python's numbers a date's prompts would take gigabytes.
+    """
+    rendered = [pl.Series(dtype=pl.List(pl.Int32))]
+    for batch in payloads.to_frame().iter_slices(PROMPTS_AT_A_TIME):
+        prompts = renderer.render(batch.to_series().to_list())
+        ends = np.cumsum([0, *map(len, prompts)], dtype=np.int64)
+        ids = np.fromiter(chain.from_iterable(prompts), dtype=np.int32, count=ends[-1])
+        rendered.append(pl.Series(pa.LargeListArray.from_arrays(ends, ids)))
+    return pl.concat(rendered)
 
 
 def pairs_to_ask(run: Run) -> pl.DataFrame:

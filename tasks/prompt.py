@@ -125,16 +125,18 @@ class Renderer:
         head, before, after, tail = _cut_at_control_tokens(chat, self._control_tokens())
         self._before, self._after = before, after
         self._head_ids = self._encode(head)
+        if self._stands_apart(before):  # most of a prompt: encoded once, not once a pair
+            self._head_ids += self._encode_plain([before])[0]
+            self._before = ""
         self._tail_ids = self._encode(tail + prompt.opening)
         self.write_id, self.skip_id = self._label_ids(tail + prompt.opening)
-        self.stop_ids = self._stop_ids(tail)
+        self.stop_ids = self._stop_ids(tail) | _declared_stop_ids(model)
         self._check_cut()
 
     def render(self, payloads: Sequence[str]) -> list[list[int]]:
         """The token ids of one prompt per payload, from the first token of the chat to the opening of the answer."""
-        texts = [self._before + text + self._after for text in payloads]
-        encoded = self._plain.encode_batch_fast(texts, add_special_tokens=False)
-        return [[*self._head_ids, *middle.ids, *self._tail_ids] for middle in encoded]
+        middles = self._encode_plain([self._before + text + self._after for text in payloads])
+        return [[*self._head_ids, *middle, *self._tail_ids] for middle in middles]
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """The text of generated tokens, without the tokens that end the answer."""
@@ -165,6 +167,20 @@ class Renderer:
 
     def _encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def _encode_plain(self, texts: Sequence[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in self._plain.encode_batch_fast(texts, add_special_tokens=False)]
+
+    def _stands_apart(self, before: str) -> bool:
+        """Whether the text before the JSON has the same tokens whatever the JSON says.
+
+        It has if no token of the vocabulary reaches over its end, and nothing is added where a text begins.
+        """
+        edge = f"{before[-1:]}{{"
+        inner = [token_id for token, token_id in self._plain.get_vocab().items() if "{" in token[1:]]
+        sample = '{"key": "두부"}'
+        alone, following, whole = self._encode_plain([before, sample, before + sample])
+        return alone + following == whole and not any(edge in self._plain.decode([token_id]) for token_id in inner)
 
     def _control_tokens(self) -> list[str]:
         return [token.content for token in self._tokenizer.added_tokens_decoder.values() if token.content.strip()]
@@ -227,6 +243,15 @@ def _load_tokenizer(model: Path) -> Any:
     if not tokenizer.chat_template:
         raise ModelError(f"the tokenizer in {model} has no chat template", "add chat_template.jinja to the folder")
     return tokenizer
+
+
+def _declared_stop_ids(model: Path) -> frozenset[int]:
+    """The tokens that the model's own generation defaults end with."""
+    path = model / "generation_config.json"
+    declared = json.loads(path.read_text(encoding="utf-8")).get("eos_token_id") if path.exists() else None
+    if declared is None:
+        return frozenset()
+    return frozenset(declared if isinstance(declared, list) else [declared])
 
 
 def _without_added_tokens(tokenizer: Any) -> Any:
