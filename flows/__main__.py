@@ -96,7 +96,7 @@ def rollback(ds: str, as_json: bool, **options: Any) -> None:
     """Take a date's live publication back; the one before it is live again."""
     from tasks.runs import parse_date
 
-    withdrawn, live = _in_prefect("rollback", parse_date(ds), load_settings(**options))
+    withdrawn, live = _in_prefect("rollback", ds=parse_date(ds), settings=load_settings(**options))
     if as_json:
         shown = {"withdrawn": withdrawn.model_dump(mode="json"), "live": live and live.model_dump(mode="json")}
         click.echo(json.dumps(shown, ensure_ascii=False))
@@ -105,13 +105,43 @@ def rollback(ds: str, as_json: bool, **options: Any) -> None:
         click.echo(f"{ds}: publication {withdrawn.publication_id} withdrawn; {now}")
 
 
+@cli.command()
+@click.option("--ds", help="The date, YYYY-MM-DD", metavar="DATE", required=True)
+@settings_options
+def recheck(ds: str, as_json: bool, **options: Any) -> None:
+    """Judge a date again without the model, and write a new report."""
+    from flows.console import print_summary
+    from tasks.runs import parse_date
+
+    date, settings = parse_date(ds), load_settings(**options)
+    _check_request(date, settings)
+    summary = _in_prefect("recheck", ds=date, settings=settings)
+    print_summary(summary, as_json)
+    if summary.verdict == "held back":
+        raise SystemExit(HELD_BACK)
+
+
+@cli.command()
+@click.option("--ds", help="The date, YYYY-MM-DD", metavar="DATE", required=True)
+@click.option("--reason", help="Why it may be published after all", metavar="TEXT", required=True)
+@click.option("--who", help="Who says so [default: the user that runs this]", metavar="NAME")
+@settings_options
+def approve(ds: str, reason: str, who: str | None, as_json: bool, **options: Any) -> None:
+    """Publish a held-back date after all."""
+    from flows.console import print_summary
+    from tasks.runs import parse_date
+
+    arguments = {"ds": parse_date(ds), "reason": reason, "who": who, "settings": load_settings(**options)}
+    print_summary(_in_prefect("approve", **arguments), as_json)
+
+
 def _run_daily(ds: str | None, settings: Settings, as_json: bool) -> None:
     from flows.console import print_summary
     from tasks.runs import parse_date, yesterday
 
     date = parse_date(ds) if ds else yesterday()
     _check_request(date, settings)
-    summary = _in_prefect("daily", date, settings)
+    summary = _in_prefect("daily", ds=date, settings=settings)
     print_summary(summary, as_json)
     if summary.verdict == "held back":
         raise SystemExit(HELD_BACK)
@@ -127,18 +157,19 @@ def _check_request(date: dt.date, settings: Settings) -> None:
     check_store(settings.store)
 
 
-def _in_prefect(flow: str, date: dt.date, settings: Settings) -> Any:
+def _in_prefect(flow: str, **arguments: Any) -> Any:
     """Run a flow in this process; its result, or the error that ended it."""
     os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
+    _log_to_stderr()
     from flows.local_server import prefect_server
 
     with prefect_server():
-        from flows.daily import daily as daily_flow
-        from flows.publish import rollback as rollback_flow
+        from flows.daily import daily
+        from flows.publish import approve, rollback
+        from flows.recheck import recheck
 
-        _log_to_stderr()
-        flows: dict[str, Any] = {"daily": daily_flow, "rollback": rollback_flow}
-        result = flows[flow](date, settings, return_state=True).result(raise_on_failure=False)
+        flows: dict[str, Any] = {"daily": daily, "recheck": recheck, "approve": approve, "rollback": rollback}
+        result = flows[flow](**arguments, return_state=True).result(raise_on_failure=False)
     if isinstance(result, BaseException):
         raise result
     return result

@@ -58,12 +58,15 @@ def time_line(summary: Summary) -> str:
 
 
 def _verdict(summary: Summary) -> str:
-    if summary.verdict == "held back":
+    published = f"published[/bold {{}}] as publication {summary.publication_id}"
+    if summary.verdict == "held back" and summary.publication_id is None:
         return "[bold red]held back[/bold red]: the serving table is as it was"
+    if summary.verdict == "held back":
+        return f"[bold yellow]{published.format('yellow')}, approved although the gate held it back"
+    if summary.publication_id is None:
+        return f"checks [bold]{summary.verdict}[/bold]; nothing was published: `sayu daily --ds {summary.ds}` does"
     colour = "green" if summary.verdict == "passed" else "yellow"
-    return (
-        f"[bold {colour}]published[/bold {colour}] as publication {summary.publication_id} (checks: {summary.verdict})"
-    )
+    return f"[bold {colour}]{published.format(colour)} (checks: {summary.verdict})"
 
 
 def _reuse(summary: Summary) -> str:

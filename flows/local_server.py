@@ -5,6 +5,7 @@ ends with the process that started it, however that ends: it watches a pipe whic
 (Prefect's built-in temporary server lives on when its client is killed.)
 """
 
+import logging
 import os
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from tasks.errors import SayuError
 
 START_SECONDS = 120
+logger = logging.getLogger("sayu")
 
 
 @contextmanager
@@ -33,6 +35,7 @@ def prefect_server() -> Iterator[None]:
     if PREFECT_API_URL.value():
         yield
         return
+    logger.info("%-9s starting a local server for this run (PREFECT_API_URL is not set)", "prefect")
     port = _free_port()
     server = subprocess.Popen([sys.executable, "-m", __name__, str(port)], stdin=subprocess.PIPE)
     try:

@@ -1,12 +1,36 @@
-"""publish: take a date's publication back."""
+"""publish: put a held-back date into the serving table after all, or take a date's publication back."""
 
 import datetime as dt
+import getpass
 
 from prefect import flow
 
-from tasks.load import Publication, roll_back
-from tasks.runs import hold_date
+from checks.gate import Gate, Verdict
+from tasks.errors import PublicationError
+from tasks.load import Approval, Publication, load_date, roll_back
+from tasks.report import Summary, report_date
+from tasks.runs import hold_date, last_finished_run
 from tasks.settings import Settings, load_settings
+
+
+@flow(name="approve", flow_run_name="approve-{ds}")
+def approve(ds: dt.date, reason: str, who: str | None = None, settings: Settings | None = None) -> Summary:
+    """Publish a held-back date after all; reason, time and who are recorded with the publication.
+
+    Args:
+        ds: The date.
+        reason: Why it may be published although the gate holds it back.
+        who: Who says so [default: the user that runs this].
+        settings: What to work with [default: sayu.toml and SAYU_… in the environment].
+    """
+    settings = settings or load_settings()
+    with hold_date(settings.store, ds):
+        run = last_finished_run(settings, ds)
+        gate = Gate.model_validate(run.read_json("checks"))
+        if gate.verdict is not Verdict.HELD_BACK:
+            raise PublicationError(f"{ds} is not held back", f"see `sayu show --ds {ds}`")
+        publication = load_date(run, Approval(who or getpass.getuser(), reason))
+        return report_date(run, gate, publication)
 
 
 @flow(name="rollback", flow_run_name="rollback-{ds}")

@@ -14,7 +14,7 @@ from tasks.decide import decide_chunk
 from tasks.extract import extract_candidates
 from tasks.generate import generate_chunk
 from tasks.load import load_date
-from tasks.plan import plan_chunks, start_engine
+from tasks.plan import plan_chunks, plan_nothing, start_engine
 from tasks.rank import rank_candidates
 from tasks.report import report_date
 from tasks.reuse import reuse_results
@@ -49,6 +49,7 @@ reuse = stage("reuse", reuse_results, "{:,} found in the result store")
 rank = stage("rank", rank_candidates, "{:,} not worth a call")
 start = stage("start", start_engine, "engine needed: {}")
 plan = stage("plan", plan_chunks, "{:,} chunks")
+skip_plan = stage("skip plan", plan_nothing)
 decide = stage("decide", decide_chunk)
 generate = stage("generate", generate_chunk)
 check = stage("check", check_date, "{0.verdict}")

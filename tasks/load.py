@@ -9,6 +9,7 @@ import hashlib
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,16 @@ class Publication(BaseModel):
     withdrawn_at: dt.datetime | None
 
 
-def load_date(run: Run) -> Publication | None:
-    """Publish the date if the gate lets it; None if the gate holds it back.
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Somebody's word that a held-back date is to be published after all."""
+
+    who: str
+    reason: str
+
+
+def load_date(run: Run, approval: Approval | None = None) -> Publication | None:
+    """Publish the date if the gate lets it or somebody approves it; None if the gate holds it back.
 
     Publishing what is live already changes nothing and gives the live publication.
 
@@ -53,36 +62,39 @@ def load_date(run: Run) -> Publication | None:
         StoreError: the serving file can't be written.
     """
     gate = Gate.model_validate(run.read_json("checks"))
-    if gate.verdict is Verdict.HELD_BACK:
+    if gate.verdict is Verdict.HELD_BACK and approval is None:
         return None
-    reasons = (
-        run.read("outcomes")
-        .filter(pl.col("outcome") == Outcome.PUBLISHED)
-        .with_columns(model=pl.lit(run.model), prompt=pl.lit(run.prompt))
-        .select(
-            "recommended_item_id", "reason_item_id", "text", "p_skip", "model", "prompt", "generated_at"
-        )
-    )  # fmt: skip
+    reasons = published_reasons(run)
     content_hash = _digest(reasons)
     live = live_publication(run.settings.serving_file, run.ds)
     if live and (live.run_key, live.content_hash) == (run.key, content_hash):
         return live
+    values = {
+        "ds": run.ds,
+        "run_key": run.key,
+        "content_hash": content_hash,
+        "reason_count": reasons.height,
+        "gate": gate.verdict.value,
+        "approved_by": approval and approval.who,
+        "approval_reason": approval and approval.reason,
+        "published_at": dt.datetime.now(dt.UTC),
+    }
     with _new_serving_file(run.settings.serving_file) as connection:
-        values = {
-            "ds": run.ds,
-            "run_key": run.key,
-            "content_hash": content_hash,
-            "reason_count": reasons.height,
-            "gate": gate.verdict.value,
-            "approved_by": None,
-            "approval_reason": None,
-            "published_at": dt.datetime.now(dt.UTC),
-        }
         (publication_id,) = _execute(connection, "insert_publication", values).fetchone() or (0,)
         connection.register("new_reasons", reasons.to_arrow())
         _execute(connection, "insert_reasons", {"publication_id": publication_id})
         connection.unregister("new_reasons")
     return live_publication(run.settings.serving_file, run.ds)
+
+
+def published_reasons(run: Run) -> pl.DataFrame:
+    """The rows that the run has for the serving table, with the model and the prompt they come from."""
+    return (
+        run.read("outcomes")
+        .filter(pl.col("outcome") == Outcome.PUBLISHED)
+        .with_columns(model=pl.lit(run.model), prompt=pl.lit(run.prompt))
+        .select("recommended_item_id", "reason_item_id", "text", "p_skip", "model", "prompt", "generated_at")
+    )
 
 
 def roll_back(serving_file: Path, ds: dt.date) -> tuple[Publication, Publication | None]:

@@ -7,6 +7,7 @@ follows, so that neighbours share more of it. A chunk is what surely fits into t
 decide left there is still there when generate reads it.
 """
 
+import logging
 import math
 from collections.abc import Sequence
 from itertools import chain
@@ -22,6 +23,8 @@ from tasks.reuse import is_finished
 from tasks.runs import Run
 from tasks.settings import Settings
 
+logger = logging.getLogger("sayu")
+
 # The candidates of a chunk stand in one row group, so that reading a chunk reads little more than the chunk.
 ROWS_PER_GROUP = 256
 PROMPTS_AT_A_TIME = 4096
@@ -35,6 +38,7 @@ def start_engine(run: Run) -> bool:
     """
     if pairs_to_ask(run).is_empty():
         return False
+    logger.info("%-9s loading %s into %s", "start", run.settings.model, run.settings.engine)
     load_engine(run.settings)
     return True
 
@@ -49,7 +53,7 @@ def plan_chunks(run: Run) -> int:
     """
     asked = pairs_to_ask(run)
     if asked.is_empty():
-        run.write("plan", PLAN.to_frame())
+        plan_nothing(run)
         return 0
     renderer = load_renderer(run.settings.prompt, run.settings.model)
     prompts = render_prompts(renderer, asked["payload"])
@@ -73,6 +77,11 @@ def render_prompts(renderer: Renderer, payloads: pl.Series) -> pl.Series:
         ids = np.fromiter(chain.from_iterable(prompts), dtype=np.int32, count=ends[-1])
         rendered.append(pl.Series(pa.LargeListArray.from_arrays(ends, ids)))
     return pl.concat(rendered)
+
+
+def plan_nothing(run: Run) -> None:
+    """Leave a plan that asks the engine for nothing."""
+    run.write("plan", PLAN.to_frame())
 
 
 def pairs_to_ask(run: Run) -> pl.DataFrame:

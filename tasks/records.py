@@ -97,6 +97,21 @@ TEXTS = _schema(
 # Pairs that got no answer in this run, with the stage's error; never stored as results, so they are asked again.
 FAILURES = _schema({"key": pl.String, "stage": pl.String, "error": pl.String})
 
+# What a date was like, one row a small category ("" where the shop gives none): the history that later dates are
+# compared with. `decided` pairs have a p_skip, `written` ones an answer; `bins` counts p_skip in twenty steps of 0.05.
+STATISTICS = _schema(
+    {
+        "scate": pl.String,
+        "candidates": pl.Int64,
+        "decided": pl.Int64,
+        "skipped": pl.Int64,
+        "written": pl.Int64,
+        "rejected": pl.Int64,
+        "failed": pl.Int64,
+        "bins": pl.List(pl.Int64),
+    }
+)
+
 # One row a candidate: what was asked, what came, and its one outcome. `detail` says why: the rule, the codes of the
 # failed checks, or the error.
 OUTCOMES = _schema(

@@ -45,7 +45,7 @@ class Settings(BaseSettings):
     max_num_seqs: int = Field(256, ge=1, description="Answers that the engine writes at a time")
     # On a CPU the KV room is taken from the machine's memory. 1 GiB holds 32,000 tokens of a 1-billion-parameter
     # Gemma 3, more than a hundred prompts.
-    kv_cache_gib: float = Field(1.0, gt=0, description="KV room on a CPU, in GiB")
+    kv_cache_gib: int = Field(1, ge=1, description="KV room on a CPU, in GiB")
     # vLLM's default: what is left is for activations.
     gpu_memory_utilization: float = Field(0.9, gt=0, le=1, description="Share of the GPU's memory for the engine")
     kv_tokens: int | None = Field(None, ge=256, description="KV room in tokens, to make it smaller than it is")

@@ -18,7 +18,6 @@ CPU_BLOCK_SIZE = 32
 GPU_BLOCK_SIZE = 16
 
 ENVIRONMENT = {
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "ERROR",
     "HF_HUB_OFFLINE": "1",
@@ -37,7 +36,8 @@ class VllmLocal:
         """
         for name, value in ENVIRONMENT.items():
             os.environ.setdefault(name, value)
-        os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(max(1, round(settings.kv_cache_gib))))
+        os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+        os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(settings.kv_cache_gib)
         try:
             self._llm = _load(settings)
         except EngineError:

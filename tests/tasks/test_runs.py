@@ -64,7 +64,7 @@ def test_a_run_that_starts_again_has_no_manifest_and_no_old_errors(tmp_path: Pat
         (run.folder / "failures").mkdir()
         (run.folder / "failures" / "decide-00000.parquet").touch()
     with open_run(DS, settings) as run:
-        assert sorted(path.name for path in run.folder.iterdir()) == ["failures"]
+        assert sorted(path.name for path in run.folder.iterdir()) == ["failures", "request.json"]
         assert list((run.folder / "failures").iterdir()) == []
 
 
