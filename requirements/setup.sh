@@ -43,11 +43,13 @@ fi
 locked=requirements/$device.txt
 [ -f "$locked" ] || fail "DEVICE=$device: it must be cpu or gpu."
 
-# All that the environment follows from, so not the tools' settings; the folder too, since scripts in .venv name it.
+# All that the environment follows from, so not the tools' settings.
 wanted="$({ sed '/^\[tool\./,$d' pyproject.toml; cat "$locked" requirements/setup.sh; } | cksum) $device $(pwd)"
 is_done() { [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && .venv/bin/python -c '' 2>/dev/null; }
 
-if [ -n "${PYTHON:-}" ] && [ "$(version_of "$PYTHON")" != "$(version_of .venv/bin/python)" ]; then
+# Another Python, or a folder that was moved (scripts in .venv name it): begin anew.
+if [ -n "${PYTHON:-}" ] && [ "$(version_of "$PYTHON")" != "$(version_of .venv/bin/python)" ] ||
+    ! grep -qsF " $(pwd)" "$stamp"; then
     rm -f "$stamp"
 fi
 ! is_done || exit 0
@@ -64,7 +66,7 @@ if ! lock_file "fcntl.LOCK_EX | fcntl.LOCK_NB" 2>/dev/null; then
 fi
 
 if [ -f "$stamp" ] && .venv/bin/python -c '' 2>/dev/null; then
-    say "the lock has changed; bringing .venv up to date ($device)"
+    say "bringing .venv up to date with $locked"
 else
     size="about 3 GB"
     [ "$device" = cpu ] || size="about 10 GB"
