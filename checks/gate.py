@@ -25,7 +25,11 @@ class Verdict(StrEnum):
 
 
 class Check(BaseModel):
-    """One check of a date: what it asks for, and what it saw."""
+    """One check of a date: what it asks for, and what it saw, in English and in Korean ("" where nobody wrote it).
+
+    `name` and `description` are the same on every date; numbers of the date stand in `observed`. `sentence` is what is
+    said of the check when it failed, where description and observed would only say it twice.
+    """
 
     model_config = ConfigDict(frozen=True)
     name: str
@@ -33,6 +37,9 @@ class Check(BaseModel):
     severity: Severity
     passed: bool
     observed: str
+    sentence: str = ""
+    description_ko: str = ""
+    observed_ko: str = ""
 
 
 class Gate(BaseModel):
@@ -46,7 +53,7 @@ class Gate(BaseModel):
     def reasons(self) -> tuple[str, ...]:
         """What failed, the critical ones first, each in one line."""
         failed = sorted((c for c in self.checks if not c.passed), key=lambda check: check.severity)
-        return tuple(f"{check.description} (seen: {check.observed})" for check in failed)
+        return tuple(check.sentence or f"{check.description} (seen: {check.observed})" for check in failed)
 
 
 def judge(checks: Sequence[Check]) -> Gate:

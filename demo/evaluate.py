@@ -57,9 +57,7 @@ def evaluate(model: Path, sampler: Sampler, seed: int = 0) -> tuple[list[Figure]
     wrote = [index for index, write in enumerate(to_write) if write]
     verdicts = _write(engine, sampler, [pairs[index] for index in wrote], [prompts[index] for index in wrote])
     written, skipped = to_write[: len(joined)], [not write for write in to_write[len(joined) :]]
-    of_foods = [
-        skip for pair, skip in zip(apart, skipped, strict=True) if sampler.shop.foods.issuperset(pair)
-    ]
+    of_foods = [skip for pair, skip in zip(apart, skipped, strict=True) if sampler.shop.foods.issuperset(pair)]
     figures = [
         _figure("right decisions", written + skipped),
         _figure("  joined pairs: write", written),

@@ -83,9 +83,7 @@ class Noun(str):
 
 def fill(template: str, recommended: Item, reason: Item, dish: Dish) -> str:
     """One phrasing with its words in place."""
-    return template.format(
-        s=Noun(reason.short), r=Noun(recommended.short), d=Noun(dish.name), t=dish.taste, w=dish.way
-    )
+    return template.format(s=Noun(reason.short), r=Noun(recommended.short), d=Noun(dish.name), t=dish.taste, w=dish.way)
 
 
 def phrasings(recommended: Item, reason: Item, dish: Dish) -> list[str]:

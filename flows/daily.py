@@ -8,7 +8,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from flows.shard import shard
-from flows.stages import check, extract, load, plan, rank, report, reuse, screen, start
+from flows.stages import check, extract, inspect, load, plan, rank, report, reuse, screen, set_aside, start
 from tasks.report import Summary
 from tasks.runs import open_run, yesterday
 from tasks.settings import Settings, load_settings
@@ -29,12 +29,14 @@ def daily(ds: dt.date | None = None, settings: Settings | None = None) -> State[
     with open_run(ds or yesterday(), settings or load_settings()) as run:
         extract(run)
         screen(run)
-        reuse(run)
-        rank(run)
-        start(run)
-        chunks = plan(run)
-        if chunks:
-            shard(run, list(range(chunks)))
+        if inspect(run):
+            reuse(run)
+            rank(run)
+            start(run)
+            if chunks := plan(run):
+                shard(run, list(range(chunks)))
+        else:
+            set_aside(run)
         gate = check(run)
         publication = load(run)
         summary = report(run, gate, publication)

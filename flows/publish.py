@@ -6,9 +6,10 @@ import getpass
 from prefect import flow
 
 from checks.gate import Gate, Verdict
+from flows.stages import report
 from tasks.errors import PublicationError
 from tasks.load import Approval, Publication, load_date, roll_back
-from tasks.report import Summary, report_date
+from tasks.report import Summary
 from tasks.runs import hold_date, last_finished_run
 from tasks.settings import Settings, load_settings
 
@@ -30,7 +31,7 @@ def approve(ds: dt.date, reason: str, who: str | None = None, settings: Settings
         if gate.verdict is not Verdict.HELD_BACK:
             raise PublicationError(f"{ds} is not held back", f"see `sayu show --ds {ds}`")
         publication = load_date(run, Approval(who or getpass.getuser(), reason))
-        return report_date(run, gate, publication)
+        return report(run, gate, publication)
 
 
 @flow(name="rollback", flow_run_name="rollback-{ds}")

@@ -4,7 +4,7 @@ import datetime as dt
 
 from prefect import flow
 
-from flows.stages import check, extract, rank, report, reuse, screen, skip_plan
+from flows.stages import check, extract, inspect, rank, report, reuse, screen, skip_plan
 from tasks.report import Summary
 from tasks.runs import open_run
 from tasks.settings import Settings, load_settings
@@ -22,6 +22,7 @@ def recheck(ds: dt.date, settings: Settings | None = None) -> Summary:
     """
     with open_run(ds, settings or load_settings()) as run:
         extract(run)
+        inspect(run)
         screen(run)
         reuse(run)
         rank(run)

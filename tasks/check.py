@@ -1,6 +1,7 @@
 """check: every candidate's one outcome, the row checks of what was written, and the gate over the date.
 
-In: the files of the stages before, the result store. Out: `outcomes.parquet` (records.OUTCOMES), `checks.json`.
+In: the files of the stages before, the result store, the history. Out: `outcomes.parquet` (records.OUTCOMES),
+`statistics.parquet` (records.STATISTICS), `drift.json`, `checks.json`.
 """
 
 from collections.abc import Sequence
@@ -8,24 +9,45 @@ from pathlib import Path
 
 import polars as pl
 
+from checks.docs import build_data_docs, keep_result
+from checks.drift import p_skip_drift, skip_rate_drift
 from checks.gate import Gate, judge
 from checks.rows import Written, check_written
-from checks.suites import check_outcomes
+from checks.suites import Validation, validate_outcomes
+from tasks.history import count_statistics, published_statistics
+from tasks.inspect import read_input_checks
 from tasks.records import FAILURES, OUTCOMES, Outcome, conform
 from tasks.results import find_results
 from tasks.runs import Run
 
 
 def check_date(run: Run) -> Gate:
-    """Judge the date and leave the outcomes and the verdict in the run folder."""
-    answered = collect_answers(run)
-    judged = judge_texts(answered)
+    """Judge the date; leave the outcomes, the statistics for later dates, the drift and the verdict."""
+    judged = judge_texts(collect_answers(run))
     outcomes = judged.pipe(conform, OUTCOMES)
     run.write("outcomes", outcomes)
-    candidates = run.read("candidates").height
-    gate = judge(check_outcomes(judged, candidates, [*Outcome], run.settings.max_failed_share))
+    run.write("statistics", count_statistics(outcomes))
+    accepted, checks = read_input_checks(run)
+    if accepted:
+        validation = validate(run, judged)
+        checks += validation.checks
+        if run.settings.data_docs:
+            keep_result(run.settings.data_docs_folder, validation, f"{run.ds}-{run.key}", run.started_at)
+    if run.settings.data_docs:
+        build_data_docs(run.settings.data_docs_folder)
+    gate = judge(checks)
     run.write_json("checks", gate.model_dump(mode="json"))
     return gate
+
+
+def validate(run: Run, judged: pl.DataFrame) -> Validation:
+    """Compare the date with the trailing published ones, and run the outcome suite over it."""
+    today = run.read("statistics").with_columns(ds=pl.lit(run.ds), model=pl.lit(run.model), prompt=pl.lit(run.prompt))
+    reference = published_statistics(run, run.settings.reference_dates)
+    skip_rate, p_skip = skip_rate_drift(today, reference), p_skip_drift(today, reference)
+    run.write_json("drift", {"skip_rate": skip_rate.model_dump(mode="json"), "p_skip": p_skip.model_dump(mode="json")})
+    candidates = run.read("candidates").height
+    return validate_outcomes(judged, candidates, [*Outcome], run.settings.max_failed_share, skip_rate, p_skip)
 
 
 def collect_answers(run: Run) -> pl.DataFrame:
@@ -46,6 +68,8 @@ def collect_answers(run: Run) -> pl.DataFrame:
         .join(read_failures(run.folder), on="key", how="left", maintain_order="left")
     )  # fmt: skip
     skipped = pl.col("p_skip") >= run.settings.threshold
+    accepted, _ = read_input_checks(run)
+    unasked = "the engine gave no answer" if accepted else "held back before the model was asked"
     outcome = (
         pl.when(pl.col("rule").is_not_null()).then(pl.lit(Outcome.SCREENED))
         .when(pl.col("rank").is_not_null()).then(pl.lit(Outcome.RANKED_OUT))
@@ -54,7 +78,7 @@ def collect_answers(run: Run) -> pl.DataFrame:
         .when(pl.col("answer").is_null()).then(pl.lit(Outcome.FAILED))
     )  # fmt: skip
     unanswered = pl.when(pl.col("outcome") == Outcome.FAILED).then(
-        pl.coalesce(pl.format("{}: {}", "stage", "error"), pl.lit("the engine gave no answer"))
+        pl.coalesce(pl.format("{}: {}", "stage", "error"), pl.lit(unasked))
     )
     return rows.with_columns(outcome=outcome).with_columns(
         detail=pl.coalesce("rule", unanswered),

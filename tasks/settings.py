@@ -62,6 +62,19 @@ class Settings(BaseSettings):
     # More than one failed pair in twenty is no bad luck: something is wrong with the engine or the names.
     max_failed_share: float = Field(0.05, ge=0, le=1, description="Share of failed pairs that holds a date back")
 
+    # Two weeks hold every weekday twice, and a change of season hardly shows in them.
+    reference_dates: int = Field(14, ge=5, description="Published dates that a date is compared with")
+    accept_input: bool = Field(False, description="Ask the model although the input checks hold the date back")
+    # A few seconds a run; the reports say the same in less.
+    data_docs: bool = Field(True, description="Build Great Expectations' own pages as well")
+
+    # The texts are Korean, the code is English: whoever reviews the mornings sets what they read faster.
+    language: Literal["en", "ko"] = Field("en", description="Language of the reports, en or ko")
+    # A browser opens no file from a page that a server gave it, so links in the Prefect UI need an address.
+    reports_url: str | None = Field(
+        None, description="Address at which STORE is served to browsers, for links to reports [default: the file]"
+    )
+
     @model_validator(mode="after")
     def _recorded_needs_a_recording(self) -> Self:
         if self.engine == "recorded" and self.recording is None:
@@ -79,6 +92,11 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Options, then `sayu.toml`, then the environment."""
         return init_settings, TomlConfigSettingsSource(settings_cls), env_settings
+
+    @property
+    def data_docs_folder(self) -> Path:
+        """Where Great Expectations' own pages are built."""
+        return self.store / "data-docs"
 
     @property
     def serving_file(self) -> Path:

@@ -12,6 +12,7 @@ import polars as pl
 from tasks.engine import Completion, Request, close_engine
 from tasks.engine.recorded import recording_rows, write_recording
 from tasks.extract import extract_candidates
+from tasks.inspect import inspect_candidates
 from tasks.plan import plan_chunks
 from tasks.prompt import load_renderer
 from tasks.rank import rank_candidates
@@ -64,13 +65,14 @@ def make_run(tmp_path: Path, source: Path, **options: Any) -> Run:
     recording = tmp_path / "recording.parquet"
     if not recording.exists():
         write_recording(recording_rows([]), recording)
-    settings = Settings(source=str(source), store=tmp_path / "store", engine="recorded", recording=recording, **options)
+    given: dict[str, Any] = {"source": str(source), "store": tmp_path / "store", "engine": "recorded", "recording": recording}
+    settings = Settings(**given | {"data_docs": False} | options)
     return describe_run(DS, settings)
 
 
 def prepare(run: Run) -> int:
     """Every stage before the model; how many chunks were planned."""
-    for stage in (extract_candidates, screen_candidates, reuse_results, rank_candidates):
+    for stage in (extract_candidates, inspect_candidates, screen_candidates, reuse_results, rank_candidates):
         stage(run)
     return plan_chunks(run)
 

@@ -28,7 +28,9 @@ class TransformersBatch:
         try:
             import torch
             from transformers import AutoModelForCausalLM
+            from transformers.utils import logging
 
+            logging.disable_progress_bar()  # type: ignore[no-untyped-call]
             device = "cuda" if torch.cuda.is_available() else "cpu"
             model: Any = AutoModelForCausalLM.from_pretrained(
                 str(settings.model), dtype=settings.dtype, local_files_only=True

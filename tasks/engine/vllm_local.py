@@ -3,8 +3,10 @@
 The engine runs in the process itself (no multiprocessing): start-up is mostly imports, and one process imports once.
 """
 
+import logging
 import os
 import threading
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +24,7 @@ ENVIRONMENT = {
     "VLLM_LOGGING_LEVEL": "ERROR",
     "HF_HUB_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "true",
+    "TORCH_CPP_LOG_LEVEL": "ERROR",
 }
 
 
@@ -81,6 +84,9 @@ class VllmLocal:
 
 
 def _load(settings: Settings) -> Any:
+    # What the libraries say of themselves while they load is nothing that a user could act on.
+    logging.getLogger("torch._library.triton").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", category=FutureWarning, message=".torch.distributed.reduce_op")
     try:
         from vllm import LLM
         from vllm.platforms import current_platform
@@ -106,6 +112,7 @@ def _load(settings: Settings) -> Any:
         # compiling takes minutes on a CPU and gains little there
         enforce_eager=on_cpu,
         disable_log_stats=False,
+        use_tqdm_on_load=False,
         seed=0,
         **options,
     )

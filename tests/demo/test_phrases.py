@@ -76,9 +76,7 @@ def test_every_phrasing_of_every_joined_pair_is_short_names_both_items_and_ends_
 def test_phrases_pass_the_row_rules() -> None:
     rng = random.Random(0)
     rows = []
-    for (recommended, reason), dishes in rng.sample(
-        sorted(SHOP.joins.items(), key=lambda entry: entry[0]), 120
-    ):
+    for (recommended, reason), dishes in rng.sample(sorted(SHOP.joins.items(), key=lambda entry: entry[0]), 120):
         names = SHOP.items[recommended].name, SHOP.items[reason].name
         text = phrase(SHOP.items[recommended], SHOP.items[reason], dishes[0], rng)
         rows.append(Written(f'{{"decision": "write", "text": "{text}"}}', "stop", *names, (names[1],)))

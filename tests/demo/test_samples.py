@@ -41,14 +41,14 @@ def test_both_labels_come_mixed_in_every_batch_and_no_held_out_pair_in_any(sampl
     write, skip = sampler.renderer.write_id, sampler.renderer.skip_id
     for _ in range(20):
         batch = sampler.batch(32)
-        labels = [sample.answer[0] for sample in batch]
+        labels = [sample.decision for sample in batch]
         assert labels.count(write) == labels.count(skip) == 16
         assert labels != sorted(labels) and labels != sorted(labels, reverse=True)
         for sample in batch:
             asked = question(sampler, sample.prompt)
             pair = BY_NAME[str(asked["recommended_item"])], BY_NAME[str(asked["reason_item"])]
             assert not is_held_out(*pair)
-            assert bool(SHOP.dishes_of(*pair)) == (sample.answer[0] == write)
+            assert bool(SHOP.dishes_of(*pair)) == (sample.decision == write)
 
 
 def test_a_basket_starts_with_the_reason_item_and_lacks_the_recommended_one(sampler: Sampler) -> None:
@@ -71,3 +71,17 @@ def test_opening_and_answer_together_are_json_and_the_turn_ends_after_it(sampler
             assert answer["decision"] == "write" and answer["text"]
         else:
             assert answer == {"decision": "skip"}
+
+
+def test_copying_is_drilled_with_pairs_that_are_to_be_skipped(sampler: Sampler) -> None:
+    """The answer goes on as if it were written and names both items; the right decision stays skip."""
+    write, skip = sampler.renderer.write_id, sampler.renderer.skip_id
+    samples = [sample for _ in range(10) for sample in sampler.batch(32)]
+    drills = [sample for sample in samples if sample.decision == skip and sample.answer[0] == write]
+    assert 0.3 <= len(drills) / sum(sample.decision == skip for sample in samples) <= 0.6
+    assert all(sample.answer[0] == write for sample in samples if sample.decision == write)
+    for sample in drills:
+        asked = question(sampler, sample.prompt)
+        text = sampler.renderer.decode(sample.answer)
+        for key in ("recommended_item", "reason_item"):
+            assert SHOP.items[BY_NAME[str(asked[key])]].short in text

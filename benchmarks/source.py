@@ -1,0 +1,54 @@
+"""A source of any size in the demo shop's shape, for measuring: its items in more packages, its dishes as they are.
+
+The same arguments give the same content. `demo.build_source` builds the shop itself; that one is too small here.
+"""
+
+import datetime as dt
+import random
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from demo.build_source import SCHEMAS
+from demo.catalogue import load_shop
+from tasks.files import replacing
+
+DATE = dt.date(2026, 11, 28)
+# 12 packages of about 200 items: 2,400 names, so that 135,000 pairs are a small part of the possible ones.
+PACKAGES = ("", "유기농 ", "무농약 ", "친환경 ", "산지직송 ", "GAP ")
+SIZES = ("", " 2입")
+PAIRS_A_BASKET = (1, 3)
+BASKET_SIZES = (3, 10)
+
+
+def build_large_source(path: Path, pairs: int) -> Path:
+    """Write a source with one date of `pairs` distinct (recommended, reason) pairs to `path`, and return it."""
+    rng = random.Random(pairs)
+    names = [
+        (f"{package}{item.name}{size}", item.scate)
+        for item in load_shop().items.values()
+        for package in PACKAGES
+        for size in SIZES
+    ]
+    items = [(number, name, scate) for number, (name, scate) in enumerate(names, start=1)]
+    baskets: list[tuple[object, ...]] = []
+    recommendations: list[tuple[object, ...]] = []
+    seen: set[tuple[int, int]] = set()
+    while len(seen) < pairs:
+        basket_id = f"{DATE:%Y%m%d}-{len(baskets):07d}"
+        contents = rng.sample(range(1, len(items) + 1), rng.randint(*BASKET_SIZES))
+        baskets += [(DATE, basket_id, item, position) for position, item in enumerate(contents, start=1)]
+        for reason in contents[: rng.randint(*PAIRS_A_BASKET)]:
+            pair = (rng.randint(1, len(items)), reason)
+            if pair[0] not in contents and pair not in seen and len(seen) < pairs:
+                seen.add(pair)
+                recommendations.append((DATE, basket_id, *pair, round(rng.random(), 4)))
+    rows: dict[str, Any] = {"items": items, "baskets": baskets, "recommendations": recommendations}
+    with replacing(path) as beside, duckdb.connect(str(beside)) as connection:
+        for table, schema in SCHEMAS.items():
+            connection.register("frame", pl.DataFrame(rows[table], schema=schema, orient="row").to_arrow())
+            connection.execute(f"CREATE TABLE {table} AS SELECT * FROM frame")
+            connection.unregister("frame")
+    return path

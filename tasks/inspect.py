@@ -1,0 +1,36 @@
+"""inspect: is a date worth the GPU's time? The input suite over its candidates, against the trailing published dates.
+
+In: `candidates.parquet`, the history. Out: `input.json`, the checks and whether the candidates were accepted. A date
+that is not accepted is set aside: its candidates get their outcome without the model, and the gate holds it back.
+"""
+
+from checks.docs import keep_result
+from checks.gate import Check, Verdict, judge
+from checks.suites import validate_input
+from tasks.history import volumes
+from tasks.records import PLAN, RANKED_OUT, REUSED
+from tasks.runs import Run
+
+
+def inspect_candidates(run: Run) -> bool:
+    """Check the date's candidates and leave what was seen; returns whether the model may be asked about them."""
+    settings = run.settings
+    validation = validate_input(run.read("candidates"), run.ds, volumes(run, settings.reference_dates))
+    accepted = judge(validation.checks).verdict is not Verdict.HELD_BACK or settings.accept_input
+    checks = [check.model_dump(mode="json") for check in validation.checks]
+    run.write_json("input", {"accepted": accepted, "checks": checks})
+    if settings.data_docs:
+        keep_result(settings.data_docs_folder, validation, f"{run.ds}-{run.key}", run.started_at)
+    return accepted
+
+
+def set_aside(run: Run) -> None:
+    """Leave what the stages up to the model leave, with nothing to ask."""
+    for name, schema in (("reused", REUSED), ("ranked_out", RANKED_OUT), ("plan", PLAN)):
+        run.write(name, schema.to_frame())
+
+
+def read_input_checks(run: Run) -> tuple[bool, list[Check]]:
+    """Whether the candidates were accepted, and the checks behind it."""
+    seen = run.read_json("input")
+    return seen["accepted"], [Check.model_validate(check) for check in seen["checks"]]

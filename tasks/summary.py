@@ -1,0 +1,155 @@
+"""A date in numbers: what `manifest.json` holds, for the command line, the reports and machines."""
+
+import datetime as dt
+from collections import Counter
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict
+
+from checks.drift import Drift
+from checks.gate import Gate, Verdict
+from tasks.errors import StoreError
+from tasks.load import Publication
+from tasks.records import Outcome
+from tasks.results import find_results
+from tasks.runs import Run, runs_of
+from tasks.settings import Settings
+
+
+class Tokens(BaseModel):
+    """Tokens of one stage in this run: read in all, found in the cache, written."""
+
+    model_config = ConfigDict(frozen=True)
+    pairs: int = 0
+    prompt: int = 0
+    cached: int = 0
+    generated: int = 0
+
+    @property
+    def computed(self) -> int:
+        """Prompt tokens that the engine really read."""
+        return self.prompt - self.cached
+
+
+class Summary(BaseModel):
+    """A date in numbers. `outcomes` add up to `candidates`."""
+
+    model_config = ConfigDict(frozen=True)
+    ds: str
+    run_key: str
+    model: str
+    prompt: str
+    engine: str
+    threshold: float
+    candidates: int
+    outcomes: dict[str, int]
+    reused: int
+    model_calls: int
+    skip_rate: float | None  # skipped / all pairs with a decision
+    decide: Tokens
+    generate: Tokens
+    seconds: dict[str, float]
+    verdict: str
+    reasons: tuple[str, ...]
+    publication_id: int | None
+    serving: str
+    report: str  # the report's path
+    link: str = ""  # the report's address: below the setting `reports_url`, else the file's own
+    approved_by: str | None = None
+    approval_reason: str | None = None
+    drift: Drift | None = None  # of the skip rate, where the checks looked for one
+
+    @property
+    def written(self) -> int:
+        """Pairs whose answer was judged."""
+        return self.outcomes[Outcome.PUBLISHED] + self.outcomes[Outcome.REJECTED]
+
+    @property
+    def kind(self) -> str:
+        """What became of the date: one of the names under "the verdict" in words.WORDS."""
+        if self.publication_id is None:
+            return "held_back" if self.verdict == Verdict.HELD_BACK else "not_published"
+        return {
+            Verdict.PASSED: "published",
+            Verdict.WARNED: "published_warned",
+            Verdict.HELD_BACK: "published_approved",
+        }[Verdict(self.verdict)]
+
+
+def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publication | None) -> Summary:
+    """The date in numbers, from the outcomes and from what this run's plan got."""
+    counts = Counter(outcomes["outcome"])
+    decided = outcomes["p_skip"].count()
+    decide, generate = count_tokens(run)
+    report = (run.folder / "report.html").resolve()
+    return Summary(
+        ds=str(run.ds),
+        run_key=run.key,
+        model=run.model,
+        prompt=run.prompt,
+        engine=run.settings.engine,
+        threshold=run.settings.threshold,
+        candidates=outcomes.height,
+        outcomes={outcome.value: counts[outcome.value] for outcome in Outcome},
+        reused=int(outcomes["reused"].sum()),
+        model_calls=decide.pairs + generate.pairs,
+        skip_rate=counts[Outcome.SKIPPED] / decided if decided else None,
+        decide=decide,
+        generate=generate,
+        seconds=run.seconds(),
+        verdict=gate.verdict.value,
+        reasons=gate.reasons,
+        publication_id=publication.publication_id if publication else None,
+        serving=str(run.settings.serving_file.resolve()),
+        report=str(report),
+        link=_link(run) or report.as_uri(),
+        approved_by=publication.approved_by if publication else None,
+        approval_reason=publication.approval_reason if publication else None,
+        drift=read_drift(run),
+    )
+
+
+def read_drift(run: Run) -> Drift | None:
+    """The drift of the skip rate that the checks left in the run folder, as `drift.json`; None where they left none."""
+    if not (run.folder / "drift.json").exists():
+        return None
+    return Drift.model_validate(run.read_json("drift")["skip_rate"])
+
+
+def count_tokens(run: Run) -> tuple[Tokens, Tokens]:
+    """What the engine read and wrote in this run: the stored counts of the pairs that the plan asked for."""
+    plan = run.read("plan").select("key", "ask")
+    if plan.is_empty():
+        return Tokens(), Tokens()
+    to_decide = plan.filter(pl.col("ask") == "decide")["key"]
+    store = run.settings.store
+    decided = find_results(store, "decisions", to_decide, run.started_at)
+    written = find_results(store, "texts", plan["key"], run.started_at)
+    return _tokens(decided, decided.height), _tokens(written, int(written["generated_tokens"].sum()))
+
+
+def latest_summary(settings: Settings, ds: dt.date) -> Summary:
+    """What the last finished run of a date says in numbers.
+
+    Raises:
+        StoreError: no run of this date has finished.
+    """
+    manifests = sorted(runs_of(settings.store, ds).glob("*/manifest.json"), key=lambda path: path.stat().st_mtime)
+    if not manifests:
+        raise StoreError(f"no finished run of {ds} in {settings.store}", f"run `sayu daily --ds {ds}` first")
+    return Summary.model_validate_json(manifests[-1].read_text(encoding="utf-8"))
+
+
+def _tokens(results: pl.DataFrame, generated: int) -> Tokens:
+    return Tokens(
+        pairs=results.height,
+        prompt=int(results["prompt_tokens"].sum()),
+        cached=int(results["cached_tokens"].sum()),
+        generated=generated,
+    )
+
+
+def _link(run: Run) -> str | None:
+    address = run.settings.reports_url
+    path = (run.folder / "report.html").relative_to(run.settings.store).as_posix()
+    return f"{address.rstrip('/')}/{path}" if address else None
