@@ -70,31 +70,20 @@ def _page(folder: Path, key: Any) -> Path:
 
 
 def _context(folder: Path) -> Any:
-    """A context that keeps nothing but results and pages."""
-    from great_expectations.data_context.types.base import DataContextConfig
+    """A context that keeps results and pages in the folder, and all else in memory."""
+    from great_expectations.data_context.types.base import DataContextConfig, InMemoryStoreBackendDefaults
 
     def files(name: str, **options: str) -> dict[str, str]:
         return {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder.resolve() / name), **options}
 
-    results = {"class_name": "ValidationResultsStore", "store_backend": files("results", filepath_suffix=".json")}
-    config = DataContextConfig(
-        config_version=4.0,
-        expectations_store_name="expectations",
-        validation_results_store_name="results",
-        checkpoint_store_name="checkpoints",
-        stores={
-            "results": results,
-            "expectations": {"class_name": "ExpectationsStore"},
-            "checkpoints": {"class_name": "CheckpointStore"},
-            "validation_definition_store": {"class_name": "ValidationDefinitionStore"},
-        },
-        data_docs_sites={
-            "site": {
-                "class_name": "SiteBuilder",
-                "show_how_to_buttons": False,
-                "store_backend": files("site"),
-                "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
-            }
-        },
-    )
-    return quiet_context(config)
+    stores = InMemoryStoreBackendDefaults()
+    stores.stores[stores.validation_results_store_name]["store_backend"] = files("results", filepath_suffix=".json")
+    stores.data_docs_sites = {
+        "site": {
+            "class_name": "SiteBuilder",
+            "show_how_to_buttons": False,
+            "store_backend": files("site"),
+            "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+        }
+    }
+    return quiet_context(DataContextConfig(store_backend_defaults=stores))

@@ -37,7 +37,9 @@ def prefect_server() -> Iterator[None]:
         return
     logger.info("%-9s starting a local server for this run (PREFECT_API_URL is not set)", "prefect")
     port = _free_port()
-    server = subprocess.Popen([sys.executable, "-m", __name__, str(port)], stdin=subprocess.PIPE)
+    # A session of its own: Ctrl-C is for the run, which must still be able to tell the server how it ended.
+    command = [sys.executable, "-m", __name__, str(port)]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     try:
         url = f"http://127.0.0.1:{port}/api"
         deadline = time.monotonic() + START_SECONDS

@@ -62,8 +62,8 @@ def skip_history(days: pl.DataFrame, title: str, axis: str, date: str) -> str:
     every = [day for place, day in enumerate(shown["day"]) if place % labels == 0]
     x = alt.X("day:O", sort=None, title=date, axis=alt.Axis(labelAngle=0, values=every, grid=False))
     base = alt.Chart(shown).encode(x=x)
-    percents, near = alt.Axis(format=".0%", tickCount=5), alt.Scale(zero=False, padding=6)
-    y, low = (alt.Y(f"{column}:Q", title=axis, axis=percents, scale=near) for column in ("rate", "low"))
+    percents, around = alt.Axis(format=".0%", tickCount=5), alt.Scale(domain=_around(days), nice=False)
+    y, low = (alt.Y(f"{column}:Q", title=axis, axis=percents, scale=around) for column in ("rate", "low"))
     band = base.mark_area(color="var(--bar)", opacity=0.18).encode(y=low, y2="high:Q")
     line = base.mark_line(color="var(--bar)", strokeWidth=2).encode(y=y)
     points = base.mark_point(filled=False, size=45, strokeWidth=2, opacity=1).encode(
@@ -72,6 +72,13 @@ def skip_history(days: pl.DataFrame, title: str, axis: str, date: str) -> str:
         fill=alt.condition("datum.live", alt.value("var(--bar)"), alt.value("var(--page)")),
     )
     return _svg((band + line + points).properties(width=WIDTH, height=HEIGHT), title)
+
+
+def _around(days: pl.DataFrame) -> list[float]:
+    """The part of 0 to 1 that holds all rates, with enough room that a steady rate looks steady."""
+    rates = [rate for column in ("rate", "low", "high") for rate in days[column].drop_nulls()]
+    room = 0.05
+    return [max(0.0, min(rates) - room), min(1.0, max(rates) + room)]
 
 
 def histogram(bars: pl.DataFrame, domain: tuple[float, float], limit: float, title: str, axis: str, pairs: str) -> str:

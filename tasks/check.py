@@ -9,11 +9,11 @@ from pathlib import Path
 
 import polars as pl
 
-from checks.docs import build_data_docs, keep_result
 from checks.drift import p_skip_drift, skip_rate_drift
 from checks.gate import Gate, judge
 from checks.rows import Written, check_written
 from checks.suites import Validation, validate_outcomes
+from tasks.data_docs import add_to_data_docs
 from tasks.history import count_statistics, published_statistics
 from tasks.inspect import read_input_checks
 from tasks.records import FAILURES, OUTCOMES, Outcome, conform
@@ -31,10 +31,7 @@ def check_date(run: Run) -> Gate:
     if accepted:
         validation = validate(run, judged)
         checks += validation.checks
-        if run.settings.data_docs:
-            keep_result(run.settings.data_docs_folder, validation, f"{run.ds}-{run.key}", run.started_at)
-    if run.settings.data_docs:
-        build_data_docs(run.settings.data_docs_folder)
+        add_to_data_docs(run, validation)
     gate = judge(checks)
     run.write_json("checks", gate.model_dump(mode="json"))
     return gate

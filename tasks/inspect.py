@@ -4,9 +4,9 @@ In: `candidates.parquet`, the history. Out: `input.json`, the checks and whether
 that is not accepted is set aside: its candidates get their outcome without the model, and the gate holds it back.
 """
 
-from checks.docs import keep_result
 from checks.gate import Check, Verdict, judge
 from checks.suites import validate_input
+from tasks.data_docs import add_to_data_docs
 from tasks.history import volumes
 from tasks.records import PLAN, RANKED_OUT, REUSED
 from tasks.runs import Run
@@ -19,8 +19,7 @@ def inspect_candidates(run: Run) -> bool:
     accepted = judge(validation.checks).verdict is not Verdict.HELD_BACK or settings.accept_input
     checks = [check.model_dump(mode="json") for check in validation.checks]
     run.write_json("input", {"accepted": accepted, "checks": checks})
-    if settings.data_docs:
-        keep_result(settings.data_docs_folder, validation, f"{run.ds}-{run.key}", run.started_at)
+    add_to_data_docs(run, validation)
     return accepted
 
 

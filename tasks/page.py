@@ -97,8 +97,7 @@ def _charts(summary: Summary, outcomes: pl.DataFrame, history: pl.DataFrame, w: 
 
 
 def _steps(summary: Summary, w: dict[str, str]) -> list[Step]:
-    last = "outcome_published" + ("_held" if summary.publication_id is None else "")
-    names = {outcome: w[f"outcome_{outcome}"] for outcome in WAY} | {Outcome.PUBLISHED: w[last]}
+    names = {outcome: w[f"outcome_{outcome}"] for outcome in WAY} | {Outcome.PUBLISHED: w[summary.passed]}
     steps = [(names[outcome], summary.outcomes[outcome], colour) for outcome, colour in WAY.items()]
     return [(w["candidates"], summary.candidates, "var(--ink)"), *steps]
 

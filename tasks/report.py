@@ -42,7 +42,8 @@ def artifact_markdown(summary: Summary, language: Language = "en") -> str:
     lines = [f"## {summary.ds}: {w[summary.kind]}", ""]
     lines += [f"- {_plain(reason)}" for reason in summary.reasons]
     lines += ["", f"| {w['outcome']} | {w['pairs']} |", "|---|---:|"]
-    lines += [f"| {w[f'outcome_{outcome}']} | {pairs:,} |" for outcome, pairs in summary.outcomes.items()]
+    names = {outcome: w[f"outcome_{outcome}"] for outcome in summary.outcomes} | {"published": w[summary.passed]}
+    lines += [f"| {names[outcome]} | {pairs:,} |" for outcome, pairs in summary.outcomes.items()]
     lines += [f"| **{w['candidates']}** | **{summary.candidates:,}** |", ""]
     lines += [f"[report.html](<{summary.link}>) `{summary.report}`"]
     return "\n".join(lines)

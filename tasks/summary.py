@@ -75,6 +75,11 @@ class Summary(BaseModel):
             Verdict.HELD_BACK: "published_approved",
         }[Verdict(self.verdict)]
 
+    @property
+    def passed(self) -> str:
+        """What the reasons that passed are called (a name in words.WORDS): they need not be published."""
+        return "outcome_published_held" if self.publication_id is None else "outcome_published"
+
 
 def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publication | None) -> Summary:
     """The date in numbers, from the outcomes and from what this run's plan got."""

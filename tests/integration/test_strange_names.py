@@ -88,10 +88,7 @@ def test_the_date_ends_and_every_candidate_has_an_outcome(strange: Ended) -> Non
     outcomes = run.read("outcomes")
     assert outcomes.height == summary.candidates == sum(summary.outcomes.values()) == ORDINARY_PAIRS + len(STRANGE)
     assert outcomes["outcome"].null_count() == 0
-    assert {check.name for check in gate.checks if not check.passed} <= {
-        "column_max_to_be_between",
-        "column_mean_to_be_between",
-    }
+    assert not [check.observed for check in gate.checks if "Error" in check.observed]  # no check stumbled over a name
 
 
 def test_only_names_without_anything_in_them_are_screened(strange: Ended) -> None:

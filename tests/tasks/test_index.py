@@ -73,8 +73,8 @@ def test_dates_stand_against_checks_and_each_cell_leads_to_its_check(settings: S
     assert "runs/ds=2026-11-27/k/report.html#check-1" in page.links
     (november,) = months(finished_runs(settings))
     assert november.columns == ["skip_rate", "volume", "json"]  # what failed first
-    # newest first: date, verdict, the three checks
-    assert page.text.index("not published ! · ✓") < page.text.index("2026-11-27 Held back · ✗ ✓")
+    # newest first: date, verdict, what is live, the three checks
+    assert page.text.index("not published – ! · ✓") < page.text.index("2026-11-27 Held back – · ✗ ✓")
 
 
 def test_the_latest_run_of_a_date_counts(settings: Settings) -> None:
@@ -93,7 +93,7 @@ def test_what_readers_see_is_marked(settings: Settings) -> None:
         settings, (35, "2026-11-25", "old", False), (36, "2026-11-26", "old", True), (37, "2026-11-27", "old", False)
     )
     page = index(settings)
-    for words in ("2026-11-25 Published", "publication 35", "2026-11-26 Withdrawn", "another run's, 37"):
+    for words in ("2026-11-25 Published", "#35", "2026-11-26 Withdrawn", "#37, another run's"):
         assert words in page.text
     assert "runs/ds=2026-11-27/old/report.html" in page.links
     assert [day.is_live for day in finished_runs(settings).values()] == [True, False, False]

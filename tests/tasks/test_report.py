@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from checks.drift import Drift
 from checks.gate import Check, Severity, judge
 from tasks.check import check_date
 from tasks.errors import StoreError
@@ -114,6 +115,18 @@ def test_every_link_of_every_page_leads_somewhere_and_every_row_is_reached(run: 
     }  # fmt: skip
     rows = [row for page in found for row in page.ids if re.fullmatch(r"c\d+", row)]
     assert sorted(rows) == sorted(f"c{candidate}" for candidate in run.read("outcomes")["candidate_id"])
+
+
+@pytest.mark.parametrize(("language", "sentence"), [("en", "61 % <b>"), ("ko", "스킵률 61%")])
+def test_the_report_says_how_the_skip_rate_stands_to_its_reference(run: Run, language: Any, sentence: str) -> None:
+    run = run.model_copy(update={"settings": run.settings.model_copy(update={"language": language})})
+    judged_day(run)
+    drift = Drift(
+        status="steady", observed=0.61, low=0.3, high=0.7, dates=9, sentence="61 % <b>", sentence_ko="스킵률 61%"
+    )
+    run.write_json("drift", {"skip_rate": drift.model_dump(mode="json")})
+    assert report_date(run, HELD_BACK, None).drift == drift
+    assert sentence in Page(run.folder / "report.html").text
 
 
 def test_the_rows_of_an_outcome_that_a_later_run_has_not_are_taken_away(run: Run) -> None:
@@ -236,6 +249,7 @@ def test_the_short_form_has_the_counts_the_reasons_and_a_link_that_opens(tmp_pat
     judged_day(run)
     short = artifact_markdown(report_date(run, HELD_BACK, None))
     assert short.startswith("## 2026-11-28: Held back")
+    assert "| passed | 4 |" in short
     assert "| skipped | 1 |" in short
     assert "| **candidates** | **5** |" in short
     assert "<script>" not in short
