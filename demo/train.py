@@ -1,4 +1,4 @@
-"""Train the demo model from scratch: `python -m demo.train` (about an hour on one core; nobody has to).
+"""Train the demo model from scratch: `python -m demo.train` (an hour or so on one core; nobody has to).
 
 A Gemma 3 of a few million parameters learns the demo shop: it sees the prompts of `prompts/reason/v1` exactly
 as the pipeline renders them and learns the answers after them. The folder `demo/model/` then holds everything
@@ -175,7 +175,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train the demo model, or measure it on pairs it never saw.")
     parser.add_argument("--evaluate", action="store_true", help="measure only")
     parser.add_argument("--model", type=Path, default=MODEL, help="the model's folder")
-    parser.add_argument("--minutes", type=float, default=50.0, help="how long to train")
+    parser.add_argument("--minutes", type=float, default=70.0, help="how long to train")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--checkpoint", type=Path, default=Path(tempfile.gettempdir()) / "sayu-demo-model.pt")
     options = parser.parse_args()
