@@ -29,6 +29,7 @@ def prefect_server() -> Iterator[None]:
         SayuError: the server of one's own did not come up.
     """
     import httpx
+    from prefect.events.worker import EventsWorker
     from prefect.logging.handlers import APILogHandler
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
@@ -51,8 +52,10 @@ def prefect_server() -> Iterator[None]:
             time.sleep(0.1)
         with temporary_settings({PREFECT_API_URL: url}):
             yield
-            APILogHandler().flush()  # log records are sent in the background: the last ones before the server ends
     finally:
+        # Log records and events are sent in the background: the last ones before the server ends.
+        APILogHandler().flush()
+        EventsWorker.drain_all(timeout=5)
         server.terminate()
         server.wait()
 

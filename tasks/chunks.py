@@ -6,6 +6,8 @@ the next run.
 
 import datetime as dt
 import hashlib
+from functools import lru_cache
+from pathlib import Path
 
 import polars as pl
 
@@ -15,8 +17,12 @@ from tasks.runs import Run
 
 def read_chunk(run: Run, chunk: int) -> pl.DataFrame:
     """The rows of one chunk (records.PLAN), in order."""
-    plan = pl.scan_parquet(run.folder / "plan.parquet")
-    return plan.filter(pl.col("chunk") == chunk).select(PLAN.names()).collect()
+    return _read(run.folder / "plan.parquet", run.started_at, chunk)
+
+
+@lru_cache(maxsize=2)  # generate reads what decide has just read
+def _read(plan: Path, _started_at: dt.datetime, chunk: int) -> pl.DataFrame:
+    return pl.scan_parquet(plan).filter(pl.col("chunk") == chunk).select(PLAN.names()).collect()
 
 
 def chunk_name(run: Run, rows: pl.DataFrame) -> str:

@@ -25,8 +25,9 @@ from tasks.settings import Settings
 
 logger = logging.getLogger("sayu")
 
-# The candidates of a chunk stand in one row group, so that reading a chunk reads little more than the chunk.
-ROWS_PER_GROUP = 256
+# Reading a chunk reads the whole row groups it lies in, and the directory of all groups: some thousand rows keep both
+# to milliseconds.
+ROWS_PER_GROUP = 2048
 PROMPTS_AT_A_TIME = 4096
 
 
