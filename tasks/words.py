@@ -150,13 +150,14 @@ WORDS: dict[str, tuple[str, str]] = {
     "index_title": ("Recommendation reasons: all dates", "추천사유: 모든 날짜"),
     "index_note": (
         "Each date's latest run. ✓ holds, ! a warning, ✗ holds the date back; a cell leads to its check. Live: the "
-        "number of the publication that readers see.",
-        "날짜별 최근 실행. ✓ 통과, ! 경고, ✗ 보류 사유. 칸을 누르면 해당 검사로 이동. 게시 중: 독자가 보는 게시 번호.",
+        "number of the publication that readers see, in brackets where another run made it.",
+        "날짜별 최근 실행. ✓ 통과, ! 경고, ✗ 보류 사유. 칸을 누르면 해당 검사로 이동. 게시 중: 독자가 보는 "
+        "게시 번호, 다른 실행의 것이면 괄호 안에.",
     ),
     "verdict": ("verdict", "판정"),
     "live": ("live", "게시 중"),
     "live_this": ("#{id}", "#{id}"),
-    "live_other": ("#{id}, another run's", "#{id}, 다른 실행"),
+    "live_other": ("(#{id})", "(#{id})"),
     "month_line": (
         "Dates: {published} published, {held} held back, {missing} without a finished run",
         "게시 {published}일, 보류 {held}일, 실행 없음 {missing}일",
