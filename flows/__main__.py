@@ -5,6 +5,7 @@ as JSON; progress always goes to standard error. Prefect and the engines are imp
 """
 
 import datetime as dt
+import importlib
 import json
 import logging
 import os
@@ -21,8 +22,10 @@ from tasks.settings import Settings, load_settings
 HELD_BACK = 3
 DEMO_DATE = "2026-11-28"
 
-# Prefect's own console log would say everything twice; its records go to the server, for the UI.
+# The run's log, on the console and in the UI, is what sayu says; of what Prefect says of itself only the warnings (two
+# records a task run are a thousand a day).
 ENVIRONMENT = {
+    "PREFECT_LOGGING_LEVEL": "WARNING",
     "PREFECT_LOGGING_EXTRA_LOGGERS": "sayu",
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -163,7 +166,7 @@ def _in_prefect(flow: str, **arguments: Any) -> Any:
     _log_to_stderr()
     from flows.local_server import prefect_server
 
-    with prefect_server():
+    with prefect_server(meanwhile=_import_libraries):
         from flows.daily import daily
         from flows.publish import approve, rollback
         from flows.recheck import recheck
@@ -173,6 +176,12 @@ def _in_prefect(flow: str, **arguments: Any) -> Any:
     if isinstance(result, BaseException):
         raise result
     return result
+
+
+def _import_libraries() -> None:
+    """Import what takes seconds and nearly every run needs, while there is nothing else to do."""
+    for library in ("flows.daily", "great_expectations", "transformers"):
+        importlib.import_module(library)
 
 
 def _log_to_stderr() -> None:

@@ -54,7 +54,7 @@ def token_table(summary: Summary) -> Table:
 def time_line(summary: Summary) -> str:
     """Seconds per stage, in the order in which they ran."""
     stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in summary.seconds.items())
-    return f"seconds        {stages}"
+    return f"seconds        {stages}; the engine itself {summary.engine_seconds:.1f}"
 
 
 def _verdict(summary: Summary) -> str:

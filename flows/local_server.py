@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tasks.errors import SayuError
@@ -22,8 +22,10 @@ logger = logging.getLogger("sayu")
 
 
 @contextmanager
-def prefect_server() -> Iterator[None]:
+def prefect_server(meanwhile: Callable[[], None]) -> Iterator[None]:
     """Use the configured Prefect server, or one of one's own while the block runs.
+
+    Such a server needs seconds to come up, on a core of its own; `meanwhile` is called in that time.
 
     Raises:
         SayuError: the server of one's own did not come up.
@@ -34,6 +36,7 @@ def prefect_server() -> Iterator[None]:
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
     if PREFECT_API_URL.value():
+        meanwhile()
         yield
         return
     logger.info("%-9s starting a local server for this run (PREFECT_API_URL is not set)", "prefect")
@@ -42,6 +45,7 @@ def prefect_server() -> Iterator[None]:
     command = [sys.executable, "-m", __name__, str(port)]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     try:
+        meanwhile()
         url = f"http://127.0.0.1:{port}/api"
         deadline = time.monotonic() + START_SECONDS
         while not _answers(httpx, url):

@@ -8,6 +8,7 @@ from prefect import flow
 from checks.gate import Gate, Verdict
 from flows.stages import report
 from tasks.errors import PublicationError
+from tasks.index import write_index
 from tasks.load import Approval, Publication, load_date, roll_back
 from tasks.report import Summary
 from tasks.runs import hold_date, last_finished_run
@@ -44,4 +45,6 @@ def rollback(ds: dt.date, settings: Settings | None = None) -> tuple[Publication
     """
     settings = settings or load_settings()
     with hold_date(settings.store, ds):
-        return roll_back(settings.serving_file, ds)
+        rolled_back = roll_back(settings.serving_file, ds)
+        write_index(settings)
+        return rolled_back

@@ -6,6 +6,7 @@ import time
 from prefect import flow
 
 from flows.stages import decide, generate
+from tasks.engine import load_engine
 from tasks.runs import Run
 
 logger = logging.getLogger("sayu")
@@ -18,6 +19,7 @@ def shard(run: Run, chunks: list[int]) -> None:
     said = started = time.monotonic()
     decided = written = 0
     deciding = writing = 0.0
+    busy = load_engine(run.settings).seconds
     for number, chunk in enumerate(chunks, start=1):
         before = time.monotonic()
         decided += decide(run, chunk)
@@ -32,3 +34,4 @@ def shard(run: Run, chunks: list[int]) -> None:
             said = now
     run.add_seconds("decide", deciding)
     run.add_seconds("generate", writing)
+    run.write_json("engine", {"busy_seconds": round(load_engine(run.settings).seconds - busy, 3)})

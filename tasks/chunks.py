@@ -14,15 +14,20 @@ import polars as pl
 from tasks.records import FAILURES, PLAN
 from tasks.runs import Run
 
+# Opening the plan costs some 10 ms, as much as a chunk of answers costs to store; this many chunks are a few megabytes.
+CHUNKS_AT_A_TIME = 16
+
 
 def read_chunk(run: Run, chunk: int) -> pl.DataFrame:
     """The rows of one chunk (records.PLAN), in order."""
-    return _read(run.folder / "plan.parquet", run.started_at, chunk)
+    block = _read_block(run.folder / "plan.parquet", run.started_at, chunk // CHUNKS_AT_A_TIME)
+    return block.filter(pl.col("chunk") == chunk)
 
 
-@lru_cache(maxsize=2)  # generate reads what decide has just read
-def _read(plan: Path, _started_at: dt.datetime, chunk: int) -> pl.DataFrame:
-    return pl.scan_parquet(plan).filter(pl.col("chunk") == chunk).select(PLAN.names()).collect()
+@lru_cache(maxsize=1)  # chunks are asked in order, each by decide and by generate
+def _read_block(plan: Path, _started_at: dt.datetime, block: int) -> pl.DataFrame:
+    inside = pl.col("chunk") // CHUNKS_AT_A_TIME == block
+    return pl.scan_parquet(plan).filter(inside).select(PLAN.names()).collect()
 
 
 def chunk_name(run: Run, rows: pl.DataFrame) -> str:

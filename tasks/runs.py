@@ -123,7 +123,7 @@ def open_run(ds: dt.date, settings: Settings) -> Iterator[Run]:
     with hold_date(settings.store, ds):
         try:
             run.folder.mkdir(parents=True, exist_ok=True)
-            for stale in ("manifest.json", "timings.json"):
+            for stale in ("manifest.json", "timings.json", "engine.json", "drift.json"):
                 (run.folder / stale).unlink(missing_ok=True)
             for failure in (run.folder / "failures").glob("*.parquet"):
                 failure.unlink()

@@ -49,6 +49,7 @@ class Summary(BaseModel):
     decide: Tokens
     generate: Tokens
     seconds: dict[str, float]
+    engine_seconds: float  # of decide and generate: what the engine itself was at work
     verdict: str
     reasons: tuple[str, ...]
     publication_id: int | None
@@ -102,6 +103,7 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         decide=decide,
         generate=generate,
         seconds=run.seconds(),
+        engine_seconds=read_engine_seconds(run),
         verdict=gate.verdict.value,
         reasons=gate.reasons,
         publication_id=publication.publication_id if publication else None,
@@ -112,6 +114,11 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         approval_reason=publication.approval_reason if publication else None,
         drift=read_drift(run),
     )
+
+
+def read_engine_seconds(run: Run) -> float:
+    """Seconds that the engine was at work in this run; 0 where it was not asked."""
+    return float(run.read_json("engine")["busy_seconds"]) if (run.folder / "engine.json").exists() else 0.0
 
 
 def read_drift(run: Run) -> Drift | None:

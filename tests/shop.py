@@ -65,8 +65,8 @@ def make_run(tmp_path: Path, source: Path, **options: Any) -> Run:
     recording = tmp_path / "recording.parquet"
     if not recording.exists():
         write_recording(recording_rows([]), recording)
-    given: dict[str, Any] = {"source": str(source), "store": tmp_path / "store", "engine": "recorded", "recording": recording}
-    settings = Settings(**given | {"data_docs": False} | options)
+    given: dict[str, Any] = {"source": str(source), "store": tmp_path / "store", "data_docs": False}
+    settings = Settings(**given | {"engine": "recorded", "recording": recording} | options)
     return describe_run(DS, settings)
 
 

@@ -21,7 +21,8 @@ def summary(published: int = 99, rejected: int = 1, skipped: int = 0, drift: Dri
     return Summary(
         ds="2026-11-28", run_key="k", model="m", prompt="p", engine="recorded", threshold=0.5,
         candidates=sum(outcomes.values()), outcomes=outcomes, reused=0, model_calls=0, skip_rate=None,
-        decide=Tokens(), generate=Tokens(), seconds={}, verdict="passed", reasons=(), publication_id=None,
+        decide=Tokens(), generate=Tokens(), seconds={}, engine_seconds=0.0, verdict="passed", reasons=(),
+        publication_id=None,
         serving="", report="", drift=drift,
     )  # fmt: skip
 

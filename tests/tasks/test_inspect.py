@@ -1,4 +1,4 @@
-"""A date that is not worth the GPU's time is set aside before the model is asked, with every candidate accounted for."""
+"""A date that is not worth the GPU's time is set aside before the model, with every candidate accounted for."""
 
 from pathlib import Path
 
