@@ -20,12 +20,13 @@ CHUNKS_AT_A_TIME = 16
 
 def read_chunk(run: Run, chunk: int) -> pl.DataFrame:
     """The rows of one chunk (records.PLAN), in order."""
-    block = _read_block(run.folder / "plan.parquet", run.started_at, chunk // CHUNKS_AT_A_TIME)
+    plan = run.folder / "plan.parquet"
+    block = _read_block(plan, plan.stat().st_mtime_ns, chunk // CHUNKS_AT_A_TIME)
     return block.filter(pl.col("chunk") == chunk)
 
 
 @lru_cache(maxsize=1)  # chunks are asked in order, each by decide and by generate
-def _read_block(plan: Path, _started_at: dt.datetime, block: int) -> pl.DataFrame:
+def _read_block(plan: Path, _written_at: int, block: int) -> pl.DataFrame:
     inside = pl.col("chunk") // CHUNKS_AT_A_TIME == block
     return pl.scan_parquet(plan).filter(inside).select(PLAN.names()).collect()
 

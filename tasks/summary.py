@@ -49,7 +49,7 @@ class Summary(BaseModel):
     decide: Tokens
     generate: Tokens
     seconds: dict[str, float]
-    engine_seconds: float  # of decide and generate: what the engine itself was at work
+    engine_seconds: float = 0.0  # of decide and generate: what the engine itself was at work
     verdict: str
     reasons: tuple[str, ...]
     publication_id: int | None
