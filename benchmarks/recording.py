@@ -20,7 +20,8 @@ from demo.phrases import Noun
 from tasks.engine import Completion, Request
 from tasks.engine.recorded import recording_rows, write_recording
 from tasks.extract import clean_candidates, read_candidates
-from tasks.prompt import Renderer, load_renderer, payload
+from tasks.prompt import payload
+from tasks.renderer import Renderer, load_renderer
 from tasks.screen import RULES, apply_rules
 from tasks.settings import Settings
 

@@ -40,9 +40,10 @@ def check_outcomes(
     max_failed_share: float,
     skip_rate: Drift | None = None,
     p_skip: Drift | None = None,
+    replaces: bool = False,
 ) -> list[Check]:
     """Check the outcomes of one date before they are loaded; see `validate_outcomes`."""
-    return validate_outcomes(outcomes, candidates, allowed, max_failed_share, skip_rate, p_skip).checks
+    return validate_outcomes(outcomes, candidates, allowed, max_failed_share, skip_rate, p_skip, replaces).checks
 
 
 def validate_outcomes(
@@ -52,6 +53,7 @@ def validate_outcomes(
     max_failed_share: float,
     skip_rate: Drift | None = None,
     p_skip: Drift | None = None,
+    replaces: bool = False,
 ) -> Validation:
     """Validate the outcomes of one date.
 
@@ -61,9 +63,15 @@ def validate_outcomes(
         candidates: how many rows it must have; `allowed`: the outcomes that exist.
         max_failed_share: share of rows without an answer (0 to 1) above which the date is held back.
         skip_rate: how the date compares with the trailing ones, and `p_skip` likewise; None: nothing is said of it.
+        replaces: whether the date has reasons already, which an empty publication would take away.
     """
     frame = _columns(outcomes, p_skip.cut if p_skip else None)
-    suite = [*_sums(candidates, allowed), *_answers(frame, max_failed_share), *_rules(frame), *_distributions(frame)]
+    suite = [
+        *_sums(candidates, allowed, replaces),
+        *_answers(frame, max_failed_share),
+        *_rules(frame),
+        *_distributions(frame),
+    ]
     if skip_rate:
         suite.append(_skip_rate(skip_rate))
     if p_skip:
@@ -97,7 +105,7 @@ def _columns(outcomes: pl.DataFrame, cut: float | None) -> pl.DataFrame:
     )
 
 
-def _sums(candidates: int, allowed: Sequence[str]) -> list[Any]:
+def _sums(candidates: int, allowed: Sequence[str], replaces: bool) -> list[Any]:
     from great_expectations import expectations as core
 
     gxe: Any = core
@@ -128,7 +136,7 @@ def _sums(candidates: int, allowed: Sequence[str]) -> list[Any]:
             ("what is published has a text", "게시되는 것에는 글이 있음"), column="bare", max_value=0,
         ),
         expectation(
-            gxe.ExpectColumnMaxToBeBetween, "published_any", Severity.WARNING,
+            gxe.ExpectColumnMaxToBeBetween, "published_any", critical if replaces else Severity.WARNING,
             ("at least one reason is published", "게시되는 사유가 하나 이상 있음"), column="published", min_value=1,
         ),
     ]  # fmt: skip

@@ -15,7 +15,8 @@ from tokenizers import Tokenizer
 from demo.catalogue import Pair, Shop
 from demo.phrases import phrase
 from demo.tokenizer import END
-from tasks.prompt import Renderer, payload
+from tasks.prompt import payload
+from tasks.renderer import Renderer
 
 HELD_OUT_SHARE = 10  # one in ten
 

@@ -21,7 +21,8 @@ from demo.catalogue import load_shop
 from demo.evaluate import evaluate, print_figures
 from demo.samples import Sample, Sampler
 from demo.tokenizer import BOS, CONTROL, END, EOS, PAD, build_tokenizer, save_tokenizer
-from tasks.prompt import Renderer, load_prompt
+from tasks.prompt import load_prompt
+from tasks.renderer import Renderer
 
 MODEL = Path(__file__).parent / "model"
 PROMPT = Path(__file__).parent.parent / "prompts" / "reason" / "v1"

@@ -8,9 +8,9 @@ from prefect import flow
 from checks.gate import Gate, Verdict
 from flows.stages import report
 from tasks.errors import PublicationError
-from tasks.index import write_index
 from tasks.load import Approval, Publication, load_date, roll_back
 from tasks.report import Summary
+from tasks.reports.index import write_index
 from tasks.runs import hold_date, last_finished_run
 from tasks.settings import Settings, load_settings
 

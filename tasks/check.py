@@ -16,6 +16,7 @@ from checks.suites import Validation, validate_outcomes
 from tasks.data_docs import add_to_data_docs
 from tasks.history import count_statistics, published_statistics
 from tasks.inspect import read_input_checks
+from tasks.load import live_publication
 from tasks.records import FAILURES, OUTCOMES, Outcome, conform
 from tasks.results import find_results
 from tasks.runs import Run
@@ -43,8 +44,16 @@ def validate(run: Run, judged: pl.DataFrame) -> Validation:
     reference = published_statistics(run, run.settings.reference_dates)
     skip_rate, p_skip = skip_rate_drift(today, reference), p_skip_drift(today, reference)
     run.write_json("drift", {"skip_rate": skip_rate.model_dump(mode="json"), "p_skip": p_skip.model_dump(mode="json")})
-    candidates = run.read("candidates").height
-    return validate_outcomes(judged, candidates, [*Outcome], run.settings.max_failed_share, skip_rate, p_skip)
+    live = live_publication(run.settings.serving_file, run.ds)
+    return validate_outcomes(
+        judged,
+        run.read("candidates").height,
+        [*Outcome],
+        run.settings.max_failed_share,
+        skip_rate,
+        p_skip,
+        replaces=live is not None and live.reason_count > 0,
+    )
 
 
 def collect_answers(run: Run) -> pl.DataFrame:

@@ -9,8 +9,8 @@ import polars as pl
 
 from tasks.chunks import chunk_name, now, read_chunk, write_failures
 from tasks.engine import Completion, Request, Sampling, load_engine
-from tasks.prompt import load_renderer
 from tasks.records import DECISIONS
+from tasks.renderer import load_renderer
 from tasks.results import write_results
 from tasks.runs import Run
 

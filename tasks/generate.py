@@ -11,8 +11,8 @@ import polars as pl
 
 from tasks.chunks import chunk_name, now, read_chunk, write_failures
 from tasks.engine import Completion, Request, Sampling, load_engine
-from tasks.prompt import Renderer, load_renderer
 from tasks.records import TEXTS
+from tasks.renderer import Renderer, load_renderer
 from tasks.results import read_results, write_results
 from tasks.runs import Run
 

@@ -17,8 +17,8 @@ import polars as pl
 import pyarrow as pa
 
 from tasks.engine import KvRoom, load_engine
-from tasks.prompt import Renderer, load_renderer
 from tasks.records import PLAN, conform
+from tasks.renderer import Renderer, load_renderer
 from tasks.reuse import is_finished
 from tasks.runs import Run
 from tasks.settings import Settings

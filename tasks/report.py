@@ -9,13 +9,13 @@ from html import escape
 
 from checks.gate import Gate
 from tasks.files import replacing
-from tasks.index import skip_rates, write_index
 from tasks.load import Publication
-from tasks.page import render_report
-from tasks.rows import group_rows, write_rows
+from tasks.reports.index import skip_rates, write_index
+from tasks.reports.page import render_report
+from tasks.reports.rows import group_rows, write_rows
+from tasks.reports.summary import Summary, Tokens, latest_summary, summarize
+from tasks.reports.words import Language, words
 from tasks.runs import Run
-from tasks.summary import Summary, Tokens, latest_summary, summarize
-from tasks.words import Language, words
 
 __all__ = ["Summary", "Tokens", "artifact_markdown", "latest_summary", "report_date"]
 

@@ -14,8 +14,8 @@ from tasks.engine.recorded import recording_rows, write_recording
 from tasks.extract import extract_candidates
 from tasks.inspect import inspect_candidates
 from tasks.plan import plan_chunks
-from tasks.prompt import load_renderer
 from tasks.rank import rank_candidates
+from tasks.renderer import load_renderer
 from tasks.reuse import reuse_results
 from tasks.runs import Run, describe_run
 from tasks.screen import screen_candidates

@@ -37,8 +37,8 @@ def large_day(**changes: Any) -> pl.DataFrame:
     return many.with_columns(detail=pl.when(pl.col("outcome") == "rejected").then(code))
 
 
-def outcome_checks(frame: pl.DataFrame, candidates: int = 20, **drifts: Drift) -> dict[str, Check]:
-    return {check.name: check for check in check_outcomes(frame, candidates, OUTCOMES, 0.05, **drifts)}
+def outcome_checks(frame: pl.DataFrame, candidates: int = 20, **more: Any) -> dict[str, Check]:
+    return {check.name: check for check in check_outcomes(frame, candidates, OUTCOMES, 0.05, **more)}
 
 
 def failed(checks: dict[str, Check]) -> list[str]:

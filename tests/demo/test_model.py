@@ -36,7 +36,8 @@ def test_it_is_a_small_gemma_3_that_decides_and_writes() -> None:
     import torch
     from transformers import AutoModelForCausalLM
 
-    from tasks.prompt import Renderer, load_prompt, payload
+    from tasks.prompt import load_prompt, payload
+    from tasks.renderer import Renderer
 
     model: Any = AutoModelForCausalLM.from_pretrained(str(MODEL), local_files_only=True)
     assert type(model).__name__ == "Gemma3ForCausalLM"

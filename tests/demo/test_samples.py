@@ -9,7 +9,8 @@ import pytest
 from demo.catalogue import load_shop
 from demo.samples import COMPANIONS, Sampler, is_held_out
 from demo.tokenizer import END, build_tokenizer, save_tokenizer
-from tasks.prompt import Renderer, load_prompt
+from tasks.prompt import load_prompt
+from tasks.renderer import Renderer
 
 SHOP = load_shop()
 BY_NAME = {item.name: item.item_id for item in SHOP.items.values()}

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from demo.catalogue import load_shop
 from demo.tokenizer import CONTROL, build_tokenizer, save_tokenizer
-from tasks.prompt import Renderer, load_prompt, payload
+from tasks.prompt import load_prompt, payload
+from tasks.renderer import Renderer
 
 SHOP = load_shop()
 PROMPT = load_prompt(Path(__file__).parents[2] / "prompts" / "reason" / "v1")

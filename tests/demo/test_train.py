@@ -9,7 +9,8 @@ import pytest
 from demo.catalogue import load_shop
 from demo.samples import Sampler
 from demo.tokenizer import build_tokenizer, save_tokenizer
-from tasks.prompt import Renderer, load_prompt
+from tasks.prompt import load_prompt
+from tasks.renderer import Renderer
 
 PROMPT = load_prompt(Path(__file__).parents[2] / "prompts" / "reason" / "v1")
 

@@ -16,7 +16,8 @@ from tasks.engine.recorded import Recorded, recording_rows, write_recording
 from tasks.engine.transformers_batch import TransformersBatch
 from tasks.engine.vllm_local import VllmLocal
 from tasks.extract import clean_candidates, read_candidates
-from tasks.prompt import Renderer, load_renderer, payload
+from tasks.prompt import payload
+from tasks.renderer import Renderer, load_renderer
 from tasks.settings import Settings
 from tests.integration.conftest import DS
 

@@ -7,6 +7,7 @@ from checks.gate import Verdict
 from tasks.check import check_date
 from tasks.decide import decide_chunk
 from tasks.generate import generate_chunk
+from tasks.load import load_date
 from tasks.records import OUTCOMES
 from tasks.runs import Run
 from tests.shop import PAIRS, good_answer, make_run, make_source, prepare, record, rows_of
@@ -91,3 +92,11 @@ def test_one_failed_pair_is_one_failed_pair(tmp_path: Path, source: Path) -> Non
     assert check_date(run).verdict is Verdict.PASSED
     failed = run.read("outcomes").filter(outcome="failed")
     assert failed["detail"].to_list() == ["decide: this prompt is not in the recording"]
+
+
+def test_a_date_that_has_reasons_is_not_emptied(run: Run) -> None:
+    ask_and_check(run, good_answer)
+    load_date(run)
+    again = run.model_copy(update={"key": "another", "model": "another"})  # its results are its own
+    assert ask_and_check(again, lambda row: (0.1, '", "text": "맛있다."}')) is Verdict.HELD_BACK
+    assert "at least one reason is published" in check_date(again).reasons[0]

@@ -7,10 +7,10 @@ import pytest
 
 from checks.drift import Drift, Part
 from checks.gate import Check, Gate, Severity, judge
-from tasks.findings import count_near, look_at
 from tasks.records import Outcome
-from tasks.rows import Group, Groups
-from tasks.summary import Summary, Tokens
+from tasks.reports.findings import count_near, look_at
+from tasks.reports.rows import Group, Groups
+from tasks.reports.summary import Summary, Tokens
 
 PASSED = judge([])
 

@@ -9,9 +9,9 @@ import duckdb
 import pytest
 
 from checks.gate import Check, Gate, Severity, judge
-from tasks.index import finished_runs, months, skip_rates, write_index
+from tasks.reports.index import finished_runs, months, skip_rates, write_index
+from tasks.reports.summary import Summary, Tokens
 from tasks.settings import HOME, Settings
-from tasks.summary import Summary, Tokens
 from tests.pages import Page, broken_links
 from tests.shop import make_run, make_source
 

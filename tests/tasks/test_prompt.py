@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.errors import ModelError, PromptError
-from tasks.prompt import Labels, Prompt, Renderer, clean_name, load_prompt, load_renderer, payload
+from tasks.prompt import Labels, Prompt, clean_name, load_prompt, payload
+from tasks.renderer import Renderer, load_renderer
 from tests.shop import MODEL, PROMPT
 
 CANDIDATE = {

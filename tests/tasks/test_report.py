@@ -19,11 +19,11 @@ from checks.gate import Check, Severity, judge
 from tasks.check import check_date
 from tasks.errors import StoreError
 from tasks.load import Publication, load_date
-from tasks.page import mark_evidence
 from tasks.report import artifact_markdown, latest_summary, report_date
+from tasks.reports.page import mark_evidence
+from tasks.reports.words import RULES, WORDS
 from tasks.runs import Run
 from tasks.settings import HOME
-from tasks.words import RULES, WORDS
 from tests.days import SCRIPT, judged_day, mixed_answer, whole_day
 from tests.pages import Page, broken_links
 from tests.shop import DS, ITEMS, PAIRS, make_run, make_source, prepare, record

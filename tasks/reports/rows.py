@@ -12,9 +12,9 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict
 
 from tasks.files import replacing
-from tasks.html import render
 from tasks.records import Outcome
-from tasks.words import Language
+from tasks.reports.html import render
+from tasks.reports.words import Language
 
 # A page of 20 reasons with 200 rows each still opens at once; what is rarer is in the CSV file.
 ROWS_A_REASON = 200

@@ -5,7 +5,7 @@ from typing import Any
 import jinja2
 
 from checks.gate import Check
-from tasks.words import Language, meaning, words
+from tasks.reports.words import Language, meaning, words
 
 
 def render(template: str, language: Language, **values: Any) -> str:
@@ -15,7 +15,7 @@ def render(template: str, language: Language, **values: Any) -> str:
         jinja2.UndefinedError: the template asks for something that is not given.
     """
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tasks", "templates"),
+        loader=jinja2.PackageLoader("tasks.reports", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

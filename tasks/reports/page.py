@@ -10,13 +10,13 @@ import polars as pl
 
 from checks.gate import Gate
 from checks.length import MAX_CHARACTERS, count_characters
-from tasks.charts import Step, histogram, skip_history, waterfall
-from tasks.findings import NEAR, count_near, look_at
-from tasks.html import render
 from tasks.records import Outcome
-from tasks.rows import Groups
-from tasks.summary import Summary
-from tasks.words import Language, words
+from tasks.reports.charts import Step, histogram, skip_history, waterfall
+from tasks.reports.findings import NEAR, count_near, look_at
+from tasks.reports.html import render
+from tasks.reports.rows import Groups
+from tasks.reports.summary import Summary
+from tasks.reports.words import Language, words
 
 TO_READ = 20  # published texts that a person reads each morning in a minute or two
 EXAMPLES = 3  # of each rule: enough to see whether the rule or the model is wrong

@@ -16,10 +16,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from checks.gate import Check, Gate
 from tasks.files import replacing
-from tasks.html import render
+from tasks.reports.html import render
+from tasks.reports.summary import Summary
 from tasks.runs import Run
 from tasks.settings import HOME, Settings
-from tasks.summary import Summary
 
 
 class Finished(BaseModel):

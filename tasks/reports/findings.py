@@ -7,11 +7,11 @@ from pydantic import BaseModel, ConfigDict
 
 from checks.drift import Drift
 from checks.gate import Check, Gate
-from tasks.html import said
 from tasks.records import Outcome
-from tasks.rows import Group, Groups
-from tasks.summary import Summary
-from tasks.words import Language, meaning, words
+from tasks.reports.html import said
+from tasks.reports.rows import Group, Groups
+from tasks.reports.summary import Summary
+from tasks.reports.words import Language, meaning, words
 
 # A rule that fails fewer than one text in a hundred is the usual noise of a small model.
 NOTEWORTHY = 0.01
