@@ -205,7 +205,8 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         raise SystemExit(2) from None
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("sayu: interrupted\n      → run the same command again: finished chunks are kept", err=True)
         raise SystemExit(130) from None
 
 
