@@ -133,16 +133,26 @@ def open_run(ds: dt.date, settings: Settings) -> Iterator[Run]:
         yield run
 
 
+def last_manifest(store: Path, ds: dt.date) -> Path:
+    """The manifest of the run of a date that ended last.
+
+    Raises:
+        StoreError: no run of this date has ended.
+    """
+    manifests = sorted(runs_of(store, ds).glob("*/manifest.json"), key=lambda path: path.stat().st_mtime)
+    if not manifests:
+        raise StoreError(f"no finished run of {ds} in {store}", f"run `sayu daily --ds {ds}` first")
+    return manifests[-1]
+
+
 def last_finished_run(settings: Settings, ds: dt.date) -> Run:
     """The run of a date that ended last, as it was asked for, in this store and for this serving file.
 
     Raises:
         StoreError: no run of this date has ended.
     """
-    manifests = sorted(runs_of(settings.store, ds).glob("*/manifest.json"), key=lambda path: path.stat().st_mtime)
-    if not manifests:
-        raise StoreError(f"no finished run of {ds} in {settings.store}", f"run `sayu daily --ds {ds}` first")
-    run = Run.model_validate_json((manifests[-1].parent / "request.json").read_text(encoding="utf-8"))
+    request = last_manifest(settings.store, ds).with_name("request.json")
+    run = Run.model_validate_json(request.read_text(encoding="utf-8"))
     here = {"store": settings.store, "serving": settings.serving}
     return run.model_copy(update={"settings": run.settings.model_copy(update=here)})
 

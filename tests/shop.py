@@ -33,6 +33,13 @@ ITEMS = [
     (5, "세탁세제(3L)", "세제"),
     (6, "우유(1L)", None),
 ]
+# what a prompt is rendered from
+CANDIDATE = {
+    "recommended_item": "쌈배추(봉)",
+    "recommended_scate": "쌈채소",
+    "reason_item": "청경채(봉)",
+    "basket": ["청경채(봉)", "두부(찌개용)"],
+}
 # recommended item, reason item, score: five pairs of one basket, as the recommender gave them
 PAIRS = [(1, 2, 0.9), (3, 4, 0.8), (4, 3, 0.7), (5, 2, 0.6), (6, 4, 0.5)]
 

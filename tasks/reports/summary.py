@@ -8,11 +8,10 @@ from pydantic import BaseModel, ConfigDict
 
 from checks.drift import Drift
 from checks.gate import Gate, Verdict
-from tasks.errors import StoreError
 from tasks.load import Publication
 from tasks.records import Outcome
 from tasks.results import find_results
-from tasks.runs import Run, runs_of
+from tasks.runs import Run, last_manifest
 from tasks.settings import Settings
 
 
@@ -146,10 +145,7 @@ def latest_summary(settings: Settings, ds: dt.date) -> Summary:
     Raises:
         StoreError: no run of this date has finished.
     """
-    manifests = sorted(runs_of(settings.store, ds).glob("*/manifest.json"), key=lambda path: path.stat().st_mtime)
-    if not manifests:
-        raise StoreError(f"no finished run of {ds} in {settings.store}", f"run `sayu daily --ds {ds}` first")
-    return Summary.model_validate_json(manifests[-1].read_text(encoding="utf-8"))
+    return Summary.model_validate_json(last_manifest(settings.store, ds).read_text(encoding="utf-8"))
 
 
 def _tokens(results: pl.DataFrame, generated: int) -> Tokens:
