@@ -24,7 +24,7 @@ from tasks.runs import Run
 
 def check_date(run: Run) -> Gate:
     """Judge the date; leave the outcomes, the statistics for later dates, the drift and the verdict."""
-    judged = judge_texts(collect_answers(run))
+    judged = judge_texts(collect_answers(run), run.read("catalogue")["item_name"].to_list())
     outcomes = judged.pipe(conform, OUTCOMES)
     run.write("outcomes", outcomes)
     run.write("statistics", count_statistics(outcomes))
@@ -94,10 +94,12 @@ def collect_answers(run: Run) -> pl.DataFrame:
     )
 
 
-def judge_texts(rows: pl.DataFrame) -> pl.DataFrame:
-    """Fill in the outcome of every written text, with `text`, the codes and the evidence of its failed checks."""
+def judge_texts(rows: pl.DataFrame, catalogue: Sequence[str]) -> pl.DataFrame:
+    """Fill in the outcome of every written text, with `text`, the codes and the evidence of its failed checks.
+
+    `catalogue` holds the names of everything the shop sells, which a text must not bring up beside its own two.
+    """
     written = rows.filter(pl.col("outcome").is_null())
-    catalogue = _names(rows)
     verdicts = check_written([_as_written(row) for row in written.iter_rows(named=True)], catalogue)
     judged = pl.DataFrame(
         {
@@ -133,8 +135,3 @@ def _as_written(row: dict[str, object]) -> Written:
         reason_item=str(row["reason_item"]),
         basket=tuple(row["basket"]),  # type: ignore[arg-type]
     )
-
-
-def _names(rows: pl.DataFrame) -> set[str]:
-    """Every item name that the date's candidates mention."""
-    return set(rows["recommended_item"]) | set(rows["reason_item"]) | set(rows["basket"].explode().drop_nulls())

@@ -1,6 +1,7 @@
 """extract: the candidate pairs of one date, from the shop's DuckDB, opened read-only.
 
-In: the source. Out: `candidates.parquet` (records.CANDIDATES), names cleaned, ids in the statement's order.
+In: the source. Out: `candidates.parquet` (records.CANDIDATES), names cleaned, ids in the statement's order; and
+`catalogue.parquet` (records.CATALOGUE).
 """
 
 import datetime as dt
@@ -11,12 +12,13 @@ import polars as pl
 
 from tasks.errors import SourceError
 from tasks.prompt import clean_name
-from tasks.records import CANDIDATES, conform
+from tasks.records import CANDIDATES, CATALOGUE, conform
 from tasks.runs import Run
 from tasks.settings import HOME
 
 STATEMENT = HOME / "sql" / "extract_candidates.sql"
 DATES = HOME / "sql" / "list_dates.sql"
+ITEMS = HOME / "sql" / "list_items.sql"
 
 
 def extract_candidates(run: Run) -> int:
@@ -27,6 +29,7 @@ def extract_candidates(run: Run) -> int:
     """
     candidates = clean_candidates(read_candidates(run.settings.source, run.ds))
     run.write("candidates", candidates)
+    run.write("catalogue", read_catalogue(run.settings.source))
     return candidates.height
 
 
@@ -38,17 +41,24 @@ def read_candidates(source: str, ds: dt.date) -> pl.DataFrame:
             if rows.is_empty():
                 raise _no_candidates(connection, source, ds)
         except duckdb.Error as error:
-            raise SourceError(
-                f"{source} does not hold what is asked for: {_first_line(error)}",
-                f"the tables items, baskets and recommendations are described in {STATEMENT.name}; "
-                "edit that statement if the shop's tables look different",
-            ) from error
+            raise _not_as_agreed(source, STATEMENT, error) from error
     missing = set(CANDIDATES.names()) - {"candidate_id"} - set(rows.columns)
     if missing:
         raise SourceError(
             f"{STATEMENT.name} does not return {', '.join(sorted(missing))}", "return every column of its contract"
         )
     return rows
+
+
+def read_catalogue(source: str) -> pl.DataFrame:
+    """The clean names of everything the shop sells (records.CATALOGUE), as `sql/list_items.sql` lists it."""
+    with open_source(source) as connection:
+        try:
+            rows = connection.execute(ITEMS.read_text(encoding="utf-8")).fetchall()
+        except duckdb.Error as error:
+            raise _not_as_agreed(source, ITEMS, error) from error
+    names = {clean_name(name) for (name,) in rows}
+    return pl.DataFrame({"item_name": sorted(names - {""})}, schema=CATALOGUE)
 
 
 def clean_candidates(rows: pl.DataFrame) -> pl.DataFrame:
@@ -88,6 +98,14 @@ def open_source(source: str) -> duckdb.DuckDBPyConnection:
             "give --source a DuckDB file that no other process has open for writing",
         ) from error
     return connection
+
+
+def _not_as_agreed(source: str, statement: Path, error: Exception) -> SourceError:
+    return SourceError(
+        f"{source} does not hold what is asked for: {_first_line(error)}",
+        f"the tables items, baskets and recommendations are described in {STATEMENT.name}; "
+        f"edit {statement.name} if the shop's tables look different",
+    )
 
 
 def _no_candidates(connection: duckdb.DuckDBPyConnection, source: str, ds: dt.date) -> SourceError:

@@ -43,6 +43,9 @@ CANDIDATES = _schema(
     }
 )
 
+# One row a name that the shop sells.
+CATALOGUE = _schema({"item_name": pl.String})
+
 # One row a candidate that needs no model call; `rule` is the rule's stable name.
 SCREENED = _schema({"candidate_id": pl.UInt32, "rule": pl.String, "evidence": pl.String})
 RANKED_OUT = _schema({"candidate_id": pl.UInt32, "rank": pl.UInt32})

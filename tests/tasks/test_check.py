@@ -52,6 +52,15 @@ def test_each_candidate_has_the_outcome_that_its_answer_deserves(tmp_path: Path)
     assert outcomes.filter(outcome="published")["text"].to_list()[0] == "쌈배추, 청경채 같이 드셔 보세요."
 
 
+def test_a_text_that_names_another_item_of_the_shop_is_rejected_though_the_date_does_not_mention_it(
+    tmp_path: Path,
+) -> None:
+    items = [(1, "쌈배추(봉)", "쌈채소"), (2, "청경채(봉)", "잎채소"), (3, "샤인머스캣(팩)", "과일")]
+    run = make_run(tmp_path, make_source(tmp_path / "s.duckdb", items=items, pairs=[(1, 2, 0.9)], basket=[2]))
+    ask_and_check(run, lambda row: (0.1, '", "text": "쌈배추와 청경채에 샤인머스캣을 곁들여 보세요."}'))
+    assert run.read("outcomes")["detail"].to_list() == ["names.other_item"]
+
+
 def test_what_was_rejected_or_skipped_has_its_reason_and_nothing_to_serve(run: Run) -> None:
     ask_and_check(run, mixed_answer)
     rejected = run.read("outcomes").filter(outcome="rejected")

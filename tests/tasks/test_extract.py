@@ -51,6 +51,12 @@ def test_a_missing_category_or_name_is_an_empty_text(tmp_path: Path) -> None:
     assert rows[0]["basket"] == []
 
 
+def test_the_catalogue_is_everything_the_shop_sells(run: Run) -> None:
+    extract_candidates(run)
+    names = run.read("catalogue")["item_name"].to_list()
+    assert names == sorted(["쌈배추(봉)", "청경채(봉)", "두부(찌개용)", "된장(500g)", "세탁세제(3L)", "우유(1L)"])
+
+
 def test_the_source_is_not_written_to(run: Run, source: Path) -> None:
     before = source.read_bytes()
     extract_candidates(run)
