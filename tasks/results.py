@@ -13,6 +13,7 @@ from typing import Literal
 import duckdb
 import polars as pl
 
+from tasks.errors import StoreError
 from tasks.files import write_parquet
 from tasks.prompt import Prompt
 from tasks.records import DECISIONS, TEXTS, conform
@@ -43,7 +44,11 @@ def read_results(store: Path, kind: Kind, name: str) -> pl.DataFrame:
 
 
 def find_results(store: Path, kind: Kind, keys: pl.Series, oldest: dt.datetime) -> pl.DataFrame:
-    """The newest stored result of each key that is not older than `oldest`; keys without one are left out."""
+    """The newest stored result of each key that is not older than `oldest`; keys without one are left out.
+
+    Raises:
+        StoreError: a file of the store is damaged.
+    """
     folder = _folder(store, kind)
     if not any(folder.glob("*.parquet")):
         return SCHEMAS[kind].to_frame()
@@ -51,7 +56,15 @@ def find_results(store: Path, kind: Kind, keys: pl.Series, oldest: dt.datetime) 
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("wanted", pl.DataFrame({"key": keys.unique()}).to_arrow())
-        found: pl.DataFrame = connection.sql(statement, params={"files": f"{folder}/*.parquet", "oldest": oldest}).pl()
+        try:
+            found: pl.DataFrame = connection.sql(
+                statement, params={"files": f"{folder}/*.parquet", "oldest": oldest}
+            ).pl()
+        except duckdb.Error as error:
+            raise StoreError(
+                f"the result store {folder} has a file that can't be read: {str(error).splitlines()[0]}",
+                "move that file away and run again: what it held is computed anew",
+            ) from error
     return found.pipe(conform, SCHEMAS[kind])
 
 

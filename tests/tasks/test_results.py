@@ -4,7 +4,9 @@ import datetime as dt
 from pathlib import Path
 
 import polars as pl
+import pytest
 
+from tasks.errors import StoreError
 from tasks.prompt import load_prompt
 from tasks.records import DECISIONS
 from tasks.results import find_results, read_results, result_key, write_results
@@ -50,6 +52,14 @@ def test_a_half_written_file_is_not_read(tmp_path: Path) -> None:
     write_results(tmp_path, "decisions", "one", decisions(("a", 0.1, NOW)))
     (tmp_path / "results" / "decisions" / ".two.parquet.1a2b.tmp").write_bytes(b"PAR1 half of a file")
     assert found(tmp_path, "a") == {"a": 0.1}
+
+
+def test_a_damaged_file_is_named_with_the_way_out(tmp_path: Path) -> None:
+    write_results(tmp_path, "decisions", "one", decisions(("a", 0.1, NOW)))
+    whole = (tmp_path / "results" / "decisions" / "one.parquet").read_bytes()
+    (tmp_path / "results" / "decisions" / "two.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(StoreError, match=r"two\.parquet.*move that file away"):
+        found(tmp_path, "a")
 
 
 def test_the_key_knows_the_pair_the_prompt_and_the_model() -> None:
