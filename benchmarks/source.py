@@ -6,14 +6,9 @@ The same arguments give the same content. `demo.build_source` builds the shop it
 import datetime as dt
 import random
 from pathlib import Path
-from typing import Any
 
-import duckdb
-import polars as pl
-
-from demo.build_source import SCHEMAS
+from demo.build_source import write_source
 from demo.catalogue import load_shop
-from tasks.files import replacing
 
 DATE = dt.date(2026, 11, 28)
 # 12 packages of about 200 items: 2,400 names, so that 135,000 pairs are a small part of the possible ones.
@@ -45,10 +40,4 @@ def build_large_source(path: Path, pairs: int) -> Path:
             if pair[0] not in contents and pair not in seen and len(seen) < pairs:
                 seen.add(pair)
                 recommendations.append((DATE, basket_id, *pair, round(rng.random(), 4)))
-    rows: dict[str, Any] = {"items": items, "baskets": baskets, "recommendations": recommendations}
-    with replacing(path) as beside, duckdb.connect(str(beside)) as connection:
-        for table, schema in SCHEMAS.items():
-            connection.register("frame", pl.DataFrame(rows[table], schema=schema, orient="row").to_arrow())
-            connection.execute(f"CREATE TABLE {table} AS SELECT * FROM frame")
-            connection.unregister("frame")
-    return path
+    return write_source(path, items, baskets, recommendations)

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from checks.gate import Check, Severity
+from checks.gate import Severity
 from checks.validation import Validation, expectation, validate
 
 SHOP_TIME = zoneinfo.ZoneInfo("Asia/Seoul")
@@ -18,11 +18,6 @@ MORE_MISSING_CATEGORIES = 0.1  # ten points above the trailing median
 LOW_VOLUME, HIGH_VOLUME = 0.8, 2.0  # times the trailing median
 RUNAWAY_VOLUME = 10.0  # a join gone wrong, and days of GPU time
 MIN_DATES = 3  # a median of fewer dates is one of them
-
-
-def check_input(candidates: pl.DataFrame, ds: dt.date, volumes: pl.DataFrame) -> list[Check]:
-    """Check the candidates of one date before the model is asked about them; see `validate_input`."""
-    return validate_input(candidates, ds, volumes).checks
 
 
 def validate_input(

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from checks.drift import BINS, Drift, bin_of
-from checks.gate import Check, Severity
+from checks.gate import Severity
 from checks.length import count_characters
 from checks.validation import Validation, expectation, validate
 
@@ -31,19 +31,6 @@ MAX_REJECTED = 0.3  # a usual date, and each rule at half its ceiling
 USUAL_LENGTHS = {"quantiles": [0.05, 0.5, 0.95], "value_ranges": [[10, None], [15, 45], [None, 60]]}
 ENOUGH = 30  # texts or decisions below which a distribution says nothing
 MIN_P_SKIP_SPREAD = 0.02  # of one standard deviation: below it the model says the same of every pair
-
-
-def check_outcomes(
-    outcomes: pl.DataFrame,
-    candidates: int,
-    allowed: Sequence[str],
-    max_failed_share: float,
-    skip_rate: Drift | None = None,
-    p_skip: Drift | None = None,
-    replaces: bool = False,
-) -> list[Check]:
-    """Check the outcomes of one date before they are loaded; see `validate_outcomes`."""
-    return validate_outcomes(outcomes, candidates, allowed, max_failed_share, skip_rate, p_skip, replaces).checks
 
 
 def validate_outcomes(

@@ -66,7 +66,16 @@ def build_source(path: Path) -> Path:
     shop = load_shop()
     tables = _fill(shop, random.Random(20261128))
     items = [(item.item_id, item.name, item.scate) for item in shop.items.values()]
-    rows = {"items": items, "baskets": tables.baskets, "recommendations": tables.recommendations}
+    return write_source(path, items, tables.baskets, tables.recommendations)
+
+
+def write_source(path: Path, items: list[Any], baskets: list[Any], recommendations: list[Any]) -> Path:
+    """Write the three tables of the source contract, rows as tuples in the order of `SCHEMAS`; returns `path`.
+
+    Raises:
+        StoreError: the file can't be written.
+    """
+    rows = {"items": items, "baskets": baskets, "recommendations": recommendations}
     with replacing(path) as beside, duckdb.connect(str(beside)) as connection:
         for table, schema in SCHEMAS.items():
             connection.register("frame", pl.DataFrame(rows[table], schema=schema, orient="row").to_arrow())

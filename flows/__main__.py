@@ -12,14 +12,18 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tasks.errors import SayuError
 from tasks.settings import Settings, load_settings
 
+if TYPE_CHECKING:
+    from tasks.report import Summary
+
 HELD_BACK = 3
+LIBRARIES = {"daily": ("great_expectations", "transformers"), "recheck": ("great_expectations",)}
 DEMO_DATE = "2026-11-28"
 
 # The run's log, on the console and in the UI, is what sayu says; of what Prefect says of itself only the warnings (two
@@ -113,15 +117,11 @@ def rollback(ds: str, as_json: bool, **options: Any) -> None:
 @settings_options
 def recheck(ds: str, as_json: bool, **options: Any) -> None:
     """Judge a date again without the model, and write a new report."""
-    from flows.console import print_summary
     from tasks.runs import parse_date
 
     date, settings = parse_date(ds), load_settings(**options)
     _check_request(date, settings)
-    summary = _in_prefect("recheck", ds=date, settings=settings)
-    print_summary(summary, as_json)
-    if summary.verdict == "held back":
-        raise SystemExit(HELD_BACK)
+    _end(_in_prefect("recheck", ds=date, settings=settings), as_json)
 
 
 @cli.command()
@@ -139,12 +139,17 @@ def approve(ds: str, reason: str, who: str | None, as_json: bool, **options: Any
 
 
 def _run_daily(ds: str | None, settings: Settings, as_json: bool) -> None:
-    from flows.console import print_summary
     from tasks.runs import parse_date, yesterday
 
     date = parse_date(ds) if ds else yesterday()
     _check_request(date, settings)
-    summary = _in_prefect("daily", ds=date, settings=settings)
+    _end(_in_prefect("daily", ds=date, settings=settings), as_json)
+
+
+def _end(summary: "Summary", as_json: bool) -> None:
+    """Say what happened; the exit code says whether the gate held the date back."""
+    from flows.console import print_summary
+
     print_summary(summary, as_json)
     if summary.verdict == "held back":
         raise SystemExit(HELD_BACK)
@@ -166,7 +171,7 @@ def _in_prefect(flow: str, **arguments: Any) -> Any:
     _log_to_stderr()
     from flows.local_server import prefect_server
 
-    with prefect_server(meanwhile=_import_libraries):
+    with prefect_server(meanwhile=lambda: _import_libraries(flow)):
         from flows.daily import daily
         from flows.publish import approve, rollback
         from flows.recheck import recheck
@@ -178,9 +183,9 @@ def _in_prefect(flow: str, **arguments: Any) -> Any:
     return result
 
 
-def _import_libraries() -> None:
-    """Import what takes seconds and nearly every run needs, while there is nothing else to do."""
-    for library in ("flows.daily", "great_expectations", "transformers"):
+def _import_libraries(flow: str) -> None:
+    """Import what takes seconds and this flow needs sooner or later, while there is nothing else to do."""
+    for library in ("flows.daily", *LIBRARIES.get(flow, ())):
         importlib.import_module(library)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from checks.drift import Drift
 from checks.gate import Check, Severity, Verdict, judge
-from checks.suites import check_input, check_outcomes, validate_input
+from checks.suites import validate_input, validate_outcomes
 
 OUTCOMES = ["published", "skipped", "rejected", "failed"]
 TEXT = "쌈배추와 청경채로 따뜻한 샤브샤브 어떠세요?"
@@ -38,7 +38,7 @@ def large_day(**changes: Any) -> pl.DataFrame:
 
 
 def outcome_checks(frame: pl.DataFrame, candidates: int = 20, **more: Any) -> dict[str, Check]:
-    return {check.name: check for check in check_outcomes(frame, candidates, OUTCOMES, 0.05, **more)}
+    return {check.name: check for check in validate_outcomes(frame, candidates, OUTCOMES, 0.05, **more).checks}
 
 
 def failed(checks: dict[str, Check]) -> list[str]:
@@ -180,7 +180,7 @@ def input_checks(frame: pl.DataFrame, volumes: pl.DataFrame = VOLUMES, ds: dt.da
 
 def test_good_candidates_pass() -> None:
     assert failed(input_checks(pairs())) == []
-    assert [check.name for check in check_input(pairs(), TODAY, VOLUMES)] == [*input_checks(pairs())]
+    assert [check.name for check in validate_input(pairs(), TODAY, VOLUMES).checks] == [*input_checks(pairs())]
 
 
 @pytest.mark.parametrize(

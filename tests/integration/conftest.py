@@ -14,7 +14,10 @@ import duckdb
 import pytest
 
 from demo.build_source import build_source
+from tasks.runs import Run
 from tasks.settings import HOME
+from tests.integration.stages import all_stages
+from tests.shop import good_answer, prepare, record
 
 DS = dt.date(2026, 11, 28)
 SECONDS = 600  # a command that takes longer hangs, also on a busy machine
@@ -89,3 +92,12 @@ def trim_source(source: Path, pairs: int, others: Sequence[tuple[int, str | None
 def demo_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo shop's source, whole."""
     return build_source(tmp_path_factory.mktemp("demo") / "demo-shop.duckdb")
+
+
+@pytest.fixture
+def published(run: Run) -> Run:
+    """The small shop with every prompt recorded, published."""
+    prepare(run)
+    record(run, good_answer)
+    all_stages(run)
+    return run

@@ -12,8 +12,6 @@ from tasks.engine import close_engine
 from tasks.engine.recorded import write_recording
 from tasks.runs import Run
 from tests.integration.conftest import DS, Done, sayu, served
-from tests.integration.stages import all_stages
-from tests.shop import good_answer, prepare, record
 
 pytestmark = [pytest.mark.engine, pytest.mark.server, pytest.mark.slow, pytest.mark.timeout(1200)]
 
@@ -122,15 +120,6 @@ def test_a_new_threshold_costs_no_decision(folder: Path, second: Done) -> None:
     assert taken_back.summary["live"]["publication_id"] == second.summary["publication_id"]
     live = served(folder / "store" / "serving.duckdb", "DISTINCT run_key")
     assert live == ([(second.summary["run_key"],)] if second.summary["outcomes"]["published"] else [])
-
-
-@pytest.fixture
-def published(run: Run) -> Run:
-    """The small shop with every prompt recorded, published."""
-    prepare(run)
-    record(run, good_answer)
-    all_stages(run)
-    return run
 
 
 def test_too_many_failed_pairs_hold_the_date_back(tmp_path: Path, published: Run) -> None:

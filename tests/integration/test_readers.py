@@ -25,14 +25,6 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def published(run: Run) -> Run:
-    prepare(run)
-    record(run, good_answer)
-    all_stages(run)
-    return run
-
-
-@pytest.fixture
 def reader(published: Run) -> Iterator["subprocess.Popen[str]"]:
     command = [sys.executable, "-c", READER, str(published.settings.serving_file)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

@@ -5,10 +5,10 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from checks.gate import Gate, Verdict
+from demo.build_source import write_source
 from tasks.check import check_date
 from tasks.decide import decide_chunk
 from tasks.generate import generate_chunk
@@ -25,25 +25,11 @@ LARGE, SMALL = 300, 12
 
 def make_long_source(path: Path) -> Path:
     """Six usual dates, then one on which other pairs come, then a date of twelve pairs."""
-    import duckdb
-
     items = [(i, f"상품{i:03d}", f"분류{i % 4}") for i in range(100)]
     days = [(FIRST + dt.timedelta(days=d), SMALL if d > HISTORY + 1 else LARGE) for d in range(HISTORY + 3)]
     rows = [(day, "b", n % 100, (n * 7 + n // 100 + d + 1) % 100, 0.5) for d, (day, size) in enumerate(days)
             for n in range(size)]  # fmt: skip
-    tables = {
-        "items": pl.DataFrame(items, schema=["item_id", "item_name", "scate"], orient="row"),
-        "baskets": pl.DataFrame([(day, "b", 0, 0) for day, _ in days], orient="row",
-                                schema=["ds", "basket_id", "item_id", "position"]),
-        "recommendations": pl.DataFrame(rows, orient="row", schema=["ds", "basket_id", "recommended_item_id",
-                                                                    "reason_item_id", "score"]),
-    }  # fmt: skip
-    with duckdb.connect(str(path)) as connection:
-        for name, frame in tables.items():
-            connection.register("frame", frame.to_arrow())
-            connection.execute(f"CREATE TABLE {name} AS SELECT * FROM frame")
-            connection.unregister("frame")
-    return path
+    return write_source(path, items, [(day, "b", 0, 0) for day, _ in days], rows)
 
 
 def skips(share: float) -> Any:
