@@ -63,13 +63,13 @@ def _answers(
     dishes = [dish.name for dish in load_shop().dishes]
     (end, *_) = sorted(renderer.stop_ids)
     prompts = renderer.render(pairs["payload"].to_list())
-    labels = (renderer.write_id, renderer.skip_id)
+    choice = renderer.choice(threshold=0.5)
     for (recommended, reason, text), prompt in zip(pairs.iter_rows(), prompts, strict=True):
         luck = _Luck(text)
         p_skip = _spread(luck.share(), write_share)
         logprobs = (math.log1p(-p_skip), math.log(p_skip))
         label = renderer.write_id if p_skip < 0.5 else renderer.skip_id
-        yield Request(prompt, 1, labels), Completion((label,), logprobs, len(prompt), 0, "length")
+        yield Request(prompt, 1, choice), Completion((label,), logprobs, len(prompt), 0, "length")
         if p_skip < 0.5:
             templates = FAULTS if luck.share() < bad_share else TEMPLATES
             answer = _continuation(renderer, templates, dishes, recommended, reason, luck)

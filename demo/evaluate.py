@@ -91,8 +91,8 @@ def _held_out(sampler: Sampler) -> tuple[list[Pair], list[Pair]]:
 
 def _decide(engine: TransformersBatch, sampler: Sampler, prompts: Sequence[list[int]]) -> list[bool]:
     renderer = sampler.renderer
-    labels = (renderer.write_id, renderer.skip_id)
-    requests = [Request(prompt, max_tokens=1, label_ids=labels) for prompt in prompts]
+    choice = renderer.choice(threshold=0.5)
+    requests = [Request(prompt, max_tokens=1, choice=choice) for prompt in prompts]
     answers = engine.complete(requests, Sampling(temperature=0.0, seed=0, stop_ids=renderer.stop_ids))
     return [skip_probability(*answer.label_logprobs) < 0.5 for answer in answers]
 

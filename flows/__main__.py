@@ -138,6 +138,16 @@ def approve(ds: str, reason: str, who: str | None, as_json: bool, **options: Any
     print_summary(_in_prefect("approve", **arguments), as_json)
 
 
+@cli.command()
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@settings_options
+def prune(dry_run: bool, as_json: bool, **options: Any) -> None:
+    """Remove what is old and not needed, and merge small result files."""
+    from flows.prune import print_upkeep
+
+    print_upkeep(_in_prefect("prune", dry_run=dry_run, settings=load_settings(**options)), as_json)
+
+
 def _run_daily(ds: str | None, settings: Settings, as_json: bool) -> None:
     from tasks.runs import parse_date, yesterday
 
@@ -173,11 +183,12 @@ def _in_prefect(flow: str, **arguments: Any) -> Any:
 
     with prefect_server(meanwhile=lambda: _import_libraries(flow)):
         from flows.daily import daily
+        from flows.prune import prune
         from flows.publish import approve, rollback
         from flows.recheck import recheck
 
-        flows: dict[str, Any] = {"daily": daily, "recheck": recheck, "approve": approve, "rollback": rollback}
-        result = flows[flow](**arguments, return_state=True).result(raise_on_failure=False)
+        flows: tuple[Any, ...] = (daily, recheck, approve, rollback, prune)
+        result = {one.name: one for one in flows}[flow](**arguments, return_state=True).result(raise_on_failure=False)
     if isinstance(result, BaseException):
         raise result
     return result

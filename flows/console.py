@@ -4,8 +4,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from tasks.cache import Cache
 from tasks.records import Outcome
 from tasks.report import Summary, Tokens
+from tasks.reports.words import words
 
 MEANING = {
     Outcome.PUBLISHED: "written, checked, passed",
@@ -27,6 +29,11 @@ def print_summary(summary: Summary, as_json: bool) -> None:
     for reason in summary.reasons:
         console.print(f"  [yellow]![/yellow] {reason}", highlight=False)
     console.print(outcome_table(summary), token_table(summary), sep="\n")
+    if summary.cache:
+        console.print(cache_line(summary.cache), soft_wrap=True, highlight=False)
+        if summary.cache.is_lost(summary.expected_cache_share):
+            lost = words("en")["look_cache"].format(share=summary.cache.share, evicted=f"{summary.cache.evicted:,}")
+            console.print(f"[bold yellow]! {lost}", soft_wrap=True, highlight=False)
     console.print(time_line(summary), soft_wrap=True, highlight=False)
     console.print(f"serving table  {summary.serving}  (table reasons)", soft_wrap=True, highlight=False)
     console.print(f"report         {summary.report}", soft_wrap=True, highlight=False)
@@ -49,6 +56,16 @@ def token_table(summary: Summary) -> Table:
         cells = [f"{number:,}" for number in numbers]
         table.add_row(name, *cells, _cached(tokens), f"{tokens.generated:,}")
     return table
+
+
+def cache_line(cache: Cache) -> str:
+    """How much was computed against the floor, what was found of what could be, and why the rest was lost."""
+    floor = "–" if cache.times_floor is None else f"{cache.times_floor:.2f} × the floor of {cache.first_time:,}"
+    share = "–" if cache.share is None else f"{cache.share:.1%}"
+    lost = f"{cache.remainder:,} in remainders of blocks, {cache.evicted:,} evicted"
+    return (
+        f"prefix cache   computed {floor}; found {share} of what it could; lost {lost}; {cache.preemptions} preemptions"
+    )
 
 
 def time_line(summary: Summary) -> str:

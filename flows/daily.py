@@ -8,7 +8,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from flows.shard import shard
-from flows.stages import check, extract, inspect, load, plan, rank, report, reuse, screen, set_aside, start
+from flows.stages import check, extract, inspect, load, plan, rank, report, reuse, screen, set_aside, warm_up
 from tasks.report import Summary
 from tasks.runs import open_run, yesterday
 from tasks.settings import Settings, load_settings
@@ -27,12 +27,12 @@ def daily(ds: dt.date | None = None, settings: Settings | None = None) -> State[
         settings: What to work with [default: sayu.toml and SAYU_… in the environment].
     """
     with open_run(ds or yesterday(), settings or load_settings()) as run:
+        warm_up(run)
         extract(run)
         screen(run)
         if inspect(run):
             reuse(run)
             rank(run)
-            start(run)
             if chunks := plan(run):
                 shard(run, list(range(chunks)))
         else:

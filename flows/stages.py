@@ -18,7 +18,7 @@ from tasks.generate import generate_chunk
 from tasks.inspect import inspect_candidates
 from tasks.inspect import set_aside as set_candidates_aside
 from tasks.load import Publication, load_date
-from tasks.plan import plan_chunks, plan_nothing, start_engine
+from tasks.plan import plan_chunks, plan_nothing, warm_up_engine
 from tasks.rank import rank_candidates
 from tasks.report import Summary, artifact_markdown, report_date
 from tasks.reuse import reuse_results
@@ -58,16 +58,17 @@ def _as_task(name: str, function: Any) -> Any:
     return task(name=name, cache_policy=NO_CACHE)(function)  # the run folder is what is kept, not task results
 
 
+warm_up = stage("warm up", warm_up_engine)
 extract = stage("extract", extract_candidates, "{:,} candidates")
 inspect = stage("inspect", inspect_candidates, "candidates accepted: {}")
 set_aside = stage("set aside", set_candidates_aside)
 screen = stage("screen", screen_candidates, "{:,} turned away by rules")
 reuse = stage("reuse", reuse_results, "{:,} found in the result store")
 rank = stage("rank", rank_candidates, "{:,} not worth a call")
-start = stage("start", start_engine, "engine needed: {}")
 plan = stage("plan", plan_chunks, "{:,} chunks")
 skip_plan = stage("skip plan", plan_nothing)
-# A task run for each chunk and stage, which costs some 4 ms here and 10 ms in the server; the shard times them itself.
+# A task run for each chunk and stage, which costs some 4 ms here and 10 ms in the server; chunks overlap, so the shard
+# times them together.
 decide: Callable[[Run, int], int] = _as_task("decide", decide_chunk)
 generate: Callable[[Run, int], int] = _as_task("generate", generate_chunk)
 check = stage("check", check_date, "{0.verdict}")

@@ -6,11 +6,13 @@ the next run.
 
 import datetime as dt
 import hashlib
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import polars as pl
 
+from tasks.engine import Completion
 from tasks.records import FAILURES, PLAN
 from tasks.runs import Run
 
@@ -37,11 +39,11 @@ def chunk_name(run: Run, rows: pl.DataFrame) -> str:
     return f"{run.ds}-{run.key}-{keys}"
 
 
-def write_failures(run: Run, stage: str, chunk: int, keys: list[str], errors: list[str]) -> None:
+def write_failures(run: Run, stage: str, chunk: int, answered: Sequence[tuple[str, Completion]]) -> None:
     """Leave the pairs that got no answer, if there are any, with their errors."""
-    if keys:
-        rows = pl.DataFrame({"key": keys, "stage": [stage] * len(keys), "error": errors}, schema=FAILURES)
-        run.write(f"failures/{stage}-{chunk:05d}", rows)
+    failed = [(key, stage, answer.error) for key, answer in answered if answer.error is not None]
+    if failed:
+        run.write(f"failures/{stage}-{chunk:05d}", pl.DataFrame(failed, schema=FAILURES, orient="row"))
 
 
 def now() -> dt.datetime:

@@ -1,14 +1,17 @@
-"""decide: one token a pair, write or skip, and from the labels' logprobs the probability of skip.
+"""decide: write or skip, and from the logprobs of the two labels the probability of skip.
 
-In: one chunk of `plan.parquet`. Out: decisions in the result store (records.DECISIONS), errors in the run folder.
+In: one chunk of `plan.parquet`. Out: decisions in the result store (records.DECISIONS), errors in the run folder. In
+the order `fused` one request decides and, where it comes out so, writes: then the texts are stored as well.
 """
 
 import math
+from collections.abc import Sequence
 
 import polars as pl
 
 from tasks.chunks import chunk_name, now, read_chunk, write_failures
 from tasks.engine import Completion, Request, Sampling, load_engine
+from tasks.generate import store_texts
 from tasks.records import DECISIONS
 from tasks.renderer import load_renderer
 from tasks.results import write_results
@@ -25,25 +28,31 @@ def decide_chunk(run: Run, chunk: int) -> int:
     asked = rows.filter(pl.col("ask") == "decide")
     if asked.is_empty():
         return 0
+    name = chunk_name(run, rows)
     renderer = load_renderer(run.settings.prompt, run.settings.model)
-    labels = (renderer.write_id, renderer.skip_id)
-    requests = [Request(prompt, max_tokens=1, label_ids=labels) for prompt in asked["prompt_ids"].to_list()]
+    choice = renderer.choice(run.settings.threshold)
+    sampling = renderer.prompt.sampling
+    most = 1 + sampling.max_tokens if run.settings.order == "fused" else 1
+    requests = [Request(prompt, most, choice) for prompt in asked["prompt_ids"].to_list()]
     engine = load_engine(run.settings)
-    # the labels' logprobs decide, not the token that was drawn: temperature plays no part
-    completions = engine.complete(requests, Sampling(temperature=0.0, seed=0, stop_ids=renderer.stop_ids))
+    completions = engine.complete(requests, Sampling(sampling.temperature, sampling.seed, renderer.stop_ids), name)
     answered = list(zip(asked["key"], completions, strict=True))
-    decisions = [_decision(key, answer) for key, answer in answered if answer.error is None]
-    errors = {key: answer.error for key, answer in answered if answer.error is not None}
-    if decisions:
-        frame = pl.DataFrame(decisions, schema=DECISIONS, orient="row")
-        write_results(run.settings.store, "decisions", chunk_name(run, rows), frame)
-    write_failures(run, "decide", chunk, list(errors), list(errors.values()))
-    return len(decisions)
+    written = [(key, answer) for key, answer in answered if len(answer.token_ids) > 1]
+    store_texts(run, name, written, renderer)
+    _store_decisions(run, name, answered)
+    write_failures(run, "decide", chunk, answered)
+    return sum(answer.error is None for answer in completions)
 
 
 def skip_probability(write_logprob: float, skip_logprob: float) -> float:
     """The probability of skip if only the two labels could be said: a softmax over their two logprobs (in nats)."""
     return 1 / (1 + math.exp(min(write_logprob - skip_logprob, 700)))
+
+
+def _store_decisions(run: Run, name: str, answered: Sequence[tuple[str, Completion]]) -> None:
+    decisions = [_decision(key, answer) for key, answer in answered if answer.error is None]
+    if decisions:
+        write_results(run.settings.store, "decisions", name, pl.DataFrame(decisions, schema=DECISIONS, orient="row"))
 
 
 def _decision(key: str, answer: Completion) -> tuple[object, ...]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,10 @@ from typing import Any
 import polars as pl
 
 from tasks.errors import StoreError
+
+
+# What `replacing` writes to, and what DuckDB keeps beside a file that it writes: a killed writer leaves them.
+TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.tmp(\.wal)?")
 
 
 @contextmanager

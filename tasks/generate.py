@@ -1,11 +1,13 @@
 """generate: the texts of the pairs that are to be written, while decide's prompts are still in the engine's cache.
 
 In: one chunk of `plan.parquet`, its decisions. Out: texts in the result store (records.TEXTS), errors in the run
-folder.
+folder. In the order `fused` decide has written already, and only what it could not is left.
 
 The prompt is decide's to the token, with the label `write` behind it: the model can't change its mind, and spends no
 token on saying so again.
 """
+
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -18,28 +20,27 @@ from tasks.runs import Run
 
 
 def generate_chunk(run: Run, chunk: int) -> int:
-    """Ask for the texts of one chunk; returns how many were written.
+    """Ask for the texts of one chunk that are not there yet; returns how many of its texts this run has written.
 
     Raises:
         EngineError: the engine broke; finished chunks are kept.
     """
     rows = read_chunk(run, chunk)
     name = chunk_name(run, rows)
-    asked = pairs_to_write(rows, read_results(run.settings.store, "decisions", name), run.settings.threshold)
+    to_write = pairs_to_write(rows, read_results(run.settings.store, "decisions", name), run.settings.threshold)
+    written = read_results(run.settings.store, "texts", name).filter(pl.col("finished_at") >= run.started_at)
+    asked = to_write.join(written, on="key", how="anti", maintain_order="left")
     if asked.is_empty():
-        return 0
+        return written.height
     renderer = load_renderer(run.settings.prompt, run.settings.model)
     sampling = renderer.prompt.sampling
     requests = [Request([*ids, renderer.write_id], sampling.max_tokens) for ids in asked["prompt_ids"].to_list()]
     engine = load_engine(run.settings)
-    completions = engine.complete(requests, Sampling(sampling.temperature, sampling.seed, renderer.stop_ids))
+    completions = engine.complete(requests, Sampling(sampling.temperature, sampling.seed, renderer.stop_ids), name)
     answered = list(zip(asked["key"], completions, strict=True))
-    texts = [_text(key, answer, renderer) for key, answer in answered if answer.error is None]
-    errors = {key: answer.error for key, answer in answered if answer.error is not None}
-    if texts:
-        write_results(run.settings.store, "texts", name, pl.DataFrame(texts, schema=TEXTS, orient="row"))
-    write_failures(run, "generate", chunk, list(errors), list(errors.values()))
-    return len(texts)
+    store_texts(run, name, answered, renderer, written)
+    write_failures(run, "generate", chunk, answered)
+    return written.height + sum(answer.error is None for answer in completions)
 
 
 def pairs_to_write(rows: pl.DataFrame, decisions: pl.DataFrame, threshold: float) -> pl.DataFrame:
@@ -49,13 +50,33 @@ def pairs_to_write(rows: pl.DataFrame, decisions: pl.DataFrame, threshold: float
     return rows.join(new, on="key", how="left", maintain_order="left").filter(p_skip < threshold)
 
 
+def store_texts(
+    run: Run,
+    name: str,
+    answered: Sequence[tuple[str, Completion]],
+    renderer: Renderer,
+    before: pl.DataFrame | None = None,
+) -> None:
+    """Store what was written of a chunk, beside the texts `before` that it has already. Errors are left out.
+
+    A completion that begins with the label `write` is one request's decision and text: its prompt counts as decide's.
+    """
+    texts = [_text(key, answer, renderer) for key, answer in answered if answer.error is None]
+    if texts:
+        new = pl.DataFrame(texts, schema=TEXTS, orient="row")
+        both = new if before is None else pl.concat([before, new])
+        write_results(run.settings.store, "texts", name, both)
+
+
 def _text(key: str, answer: Completion, renderer: Renderer) -> tuple[object, ...]:
+    fused = bool(answer.label_logprobs)
+    written = answer.token_ids[1:] if fused else answer.token_ids
     return (
         key,
-        renderer.written_answer(answer.token_ids),
+        renderer.written_answer(written),
         answer.finish_reason,
-        answer.prompt_tokens,
-        answer.cached_tokens,
-        len(answer.token_ids),
+        0 if fused else answer.prompt_tokens,
+        0 if fused else answer.cached_tokens,
+        len(written),
         now(),
     )

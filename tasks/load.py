@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import polars as pl
@@ -43,6 +43,19 @@ class Publication(BaseModel):
     approval_reason: str | None
     published_at: dt.datetime
     withdrawn_at: dt.datetime | None
+
+
+class Kept(NamedTuple):
+    """A publication that still has its reasons.
+
+    `kept`: it is its date's live one or the one before it, which a rollback brings back, or is not old yet.
+    """
+
+    publication_id: int
+    ds: dt.date
+    run_key: str
+    reason_count: int
+    kept: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +131,40 @@ def live_publication(serving_file: Path, ds: dt.date) -> Publication | None:
     Raises:
         PublicationError: the serving file is no DuckDB file of sayu's.
     """
-    if not serving_file.exists():
-        return None
-    try:
-        with duckdb.connect(str(serving_file), read_only=True) as connection:
-            rows = connection.sql(_statement("find_live_publication"), params={"ds": ds}).pl().to_dicts()
-    except duckdb.Error as error:
-        raise _unreadable(serving_file, error) from error
+    rows = _read(serving_file, "find_live_publication", {"ds": ds})
     return Publication(**rows[0]) if rows else None
 
 
+def list_publications(serving_file: Path, oldest: dt.datetime) -> list[Kept]:
+    """The publications that still have their reasons, the oldest first.
+
+    Raises:
+        PublicationError: the serving file is no DuckDB file of sayu's.
+    """
+    return [Kept(**row) for row in _read(serving_file, "list_publications", {"oldest": oldest})]
+
+
+def drop_publications(serving_file: Path, oldest: dt.datetime) -> None:
+    """Drop the reasons of the publications that `list_publications` would not keep, in a smaller serving file.
+
+    That they were made stays on record, as withdrawn: a publication without its reasons must not become live.
+
+    Raises:
+        StoreError, PublicationError: the serving file can't be written or read. It stays as it was.
+    """
+    with _new_serving_file(serving_file, smaller=True) as connection:
+        publications = map(Kept._make, _execute(connection, "list_publications", {"oldest": oldest}).fetchall())
+        old = {"publication_ids": [publication.publication_id for publication in publications if not publication.kept]}
+        _execute(connection, "expire_publications", old | {"withdrawn_at": dt.datetime.now(dt.UTC)})
+        _execute(connection, "delete_reasons", old)
+
+
 @contextmanager
-def _new_serving_file(serving_file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A transaction on a copy of the serving file, which takes its place when the block ends well."""
+def _new_serving_file(serving_file: Path, smaller: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A transaction on a copy of the serving file, which takes its place when the block ends well.
+
+    `smaller`: without the room that deleted rows leave, which else the next rows take.
+    """
     lock = FileLock(serving_file.with_name(f".{serving_file.name}.lock"))
     try:
         serving_file.parent.mkdir(parents=True, exist_ok=True)
@@ -152,10 +186,37 @@ def _new_serving_file(serving_file: Path) -> Iterator[duckdb.DuckDBPyConnection]
                     _execute(connection, statement)
                 yield connection
                 connection.commit()
+            if smaller:
+                _shrink(beside)
     except duckdb.Error as error:
         raise _unreadable(serving_file, error) from error
     finally:
         lock.release()
+
+
+def _read(serving_file: Path, statement: str, values: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a statement; none where there is no serving file."""
+    if not serving_file.exists():
+        return []
+    try:
+        with duckdb.connect(str(serving_file), read_only=True) as connection:
+            rows: list[dict[str, Any]] = connection.sql(_statement(statement), params=values).pl().to_dicts()
+            return rows
+    except duckdb.Error as error:
+        raise _unreadable(serving_file, error) from error
+
+
+def _shrink(file: Path) -> None:
+    """Write a DuckDB file anew, without the room that deleted rows leave: DuckDB keeps it for the next ones."""
+    with replacing(file) as beside, duckdb.connect() as connection:
+        connection.execute(f"ATTACH '{_quoted(file)}' AS old (READ_ONLY)")
+        connection.execute(f"ATTACH '{_quoted(beside)}' AS new")
+        connection.execute("COPY FROM DATABASE old TO new")
+        connection.execute("DETACH new")
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
 
 
 def _execute(

@@ -2,21 +2,23 @@
 
 In: `candidates`, `reused`, `ranked_out`. Out: `plan.parquet` (records.PLAN), one row a distinct prompt, in order.
 
-The order makes the prefix cache pay: the fixed text comes first in every prompt, and pairs are sorted by the JSON that
-follows, so that neighbours share more of it. A chunk is what surely fits into the engine's KV room, so that what
-decide left there is still there when generate reads it.
+The order makes the prefix cache pay: the fixed text comes first in every prompt, and prompts stand in the order of
+their tokens, so that each follows the one it shares most with. A chunk is what surely fits into its part of the
+engine's KV room, so that what decide left there is still there when generate reads it.
 """
 
 import logging
 import math
+import time
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from tasks.engine import KvRoom, load_engine
+from tasks.engine import KvRoom, load_engine, load_engine_meanwhile
 from tasks.records import PLAN, conform
 from tasks.renderer import Renderer, load_renderer
 from tasks.reuse import is_finished
@@ -31,39 +33,61 @@ ROWS_PER_GROUP = 2048
 PROMPTS_AT_A_TIME = 4096
 
 
-def start_engine(run: Run) -> bool:
-    """Load the engine if there is anything to ask; returns whether there is.
-
-    Raises:
-        EngineError: the engine can't be started with these settings.
-    """
-    if pairs_to_ask(run).is_empty():
-        return False
-    logger.info("%-9s loading %s into %s", "start", run.settings.model, run.settings.engine)
-    load_engine(run.settings)
-    return True
+def warm_up_engine(run: Run) -> None:
+    """Begin to load the engine, unless this very request has been met before: then its answers are stored."""
+    if not run.met_before:
+        load_engine_meanwhile(run.settings)
 
 
 def plan_chunks(run: Run) -> int:
     """Leave the plan in the run folder; returns how many chunks there are: none if nothing has to be asked.
 
-    The engine says how much room a chunk has.
+    The prompts are rendered while the engine is still being loaded; it says how much room a chunk has.
 
     Raises:
         PromptError, ModelError: the prompt and the model's tokenizer can't be used together.
+        EngineError: the engine can't be started with these settings.
     """
     asked = pairs_to_ask(run)
     if asked.is_empty():
         plan_nothing(run)
         return 0
     renderer = load_renderer(run.settings.prompt, run.settings.model)
-    prompts = render_prompts(renderer, asked["payload"])
+    ordered = order_prompts(asked.with_columns(prompt_ids=render_prompts(renderer, asked["payload"])))
+    waiting_since = time.perf_counter()
     engine = load_engine(run.settings)
-    sizes = (prompts.list.len() + renderer.prompt.sampling.max_tokens).to_list()
-    chunks = pl.Series(cut_chunks(sizes, engine.room, run.settings), dtype=pl.UInt32)
-    plan = asked.with_columns(chunk=chunks, prompt_ids=prompts)
+    waited = time.perf_counter() - waiting_since
+    logger.info("%-9s %s has %s (waited %.1f s)", "engine", run.settings.engine, run.settings.model, waited)
+    # what decide generates and what generate does: the label and the text
+    longest_answer = 1 + renderer.prompt.sampling.max_tokens
+    lengths, shared = ordered["prompt_ids"].list.len().to_list(), ordered["shared_tokens"].to_list()
+    chunks = cut_chunks(lengths, shared, longest_answer, engine.room, run.settings)
+    plan = ordered.with_columns(chunk=pl.Series(chunks, dtype=pl.UInt32))
     run.write("plan", plan.pipe(conform, PLAN), row_group_size=ROWS_PER_GROUP)
     return int(plan["chunk"].n_unique())
+
+
+def order_prompts(asked: pl.DataFrame) -> pl.DataFrame:
+    """Sort rows by `prompt_ids`, and add `shared_tokens`: how many each prompt has in common with the one before it.
+
+    In this order no other prompt before it shares more with it.
+    """
+    big_endian = [prompt.astype(">u4").tobytes() for prompt in _rows(asked["prompt_ids"])]
+    ordered = asked.with_columns(_order=pl.Series(big_endian, dtype=pl.Binary)).sort("_order").drop("_order")
+    prompts = [np.empty(0, dtype=np.int32), *_rows(ordered["prompt_ids"])]
+    shared = [_shared(before, prompt) for before, prompt in pairwise(prompts)]
+    return ordered.with_columns(shared_tokens=pl.Series(shared, dtype=pl.UInt32))
+
+
+def _rows(lists: pl.Series) -> list[Any]:
+    """The rows of a Series of lists as numpy arrays, without a Python number for each element."""
+    return np.split(lists.explode(empty_as_null=False).to_numpy(), lists.list.len().cum_sum().to_numpy()[:-1])
+
+
+def _shared(one: Any, other: Any) -> int:
+    length = min(len(one), len(other))
+    parted = np.flatnonzero(one[:length] != other[:length])
+    return int(parted[0]) if len(parted) else length
 
 
 def render_prompts(renderer: Renderer, payloads: pl.Series) -> pl.Series:
@@ -86,7 +110,7 @@ def plan_nothing(run: Run) -> None:
 
 
 def pairs_to_ask(run: Run) -> pl.DataFrame:
-    """`key`, `payload`, `p_skip` and `ask` of what is not in the store, one row a key, sorted by payload."""
+    """`key`, `payload`, `p_skip` and `ask` of what is not in the store, one row a key."""
     ranked_out = run.read("ranked_out")
     ask = pl.when(pl.col("p_skip").is_null()).then(pl.lit("decide")).otherwise(pl.lit("generate"))
     return (
@@ -94,27 +118,31 @@ def pairs_to_ask(run: Run) -> pl.DataFrame:
         .join(ranked_out, on="candidate_id", how="anti")
         .filter(~is_finished(run.settings.threshold))
         .unique("key", keep="any")
-        .sort("payload")
         .select("key", "payload", "p_skip", ask=ask)
     )
 
 
-def cut_chunks(sizes: Sequence[int], room: KvRoom | None, settings: Settings) -> list[int]:
+def cut_chunks(
+    lengths: Sequence[int], shared: Sequence[int], longest_answer: int, room: KvRoom | None, settings: Settings
+) -> list[int]:
     """The chunk number of each prompt, in order, starting at 0.
 
-    `sizes` are tokens of prompt and longest answer together. A chunk ends when its prompts would fill the room less
-    the margin (each rounded up to whole blocks, nothing counted as shared), at `chunk_pairs` pairs, or at
-    `chunk_share` of all pairs, so that a crash loses little. A prompt larger than the room stands alone.
+    `lengths` are tokens of the prompts, `shared` how many of them the prompt before has as well. A chunk ends when its
+    prompts with their longest answers would fill its part of the room (less the margin, by the chunks in flight; in
+    whole blocks, what neighbours share counted once), at `chunk_pairs` pairs, or at `chunk_share` of all pairs, so
+    that a crash loses little. A prompt larger than that stands alone.
     """
-    most_pairs = max(1, min(settings.chunk_pairs, math.floor(settings.chunk_share * len(sizes))))
-    most_tokens = room.tokens * (1 - settings.kv_margin) if room else math.inf
-    block_size = room.block_size if room else 1
+    most_pairs = max(1, min(settings.chunk_pairs, math.floor(settings.chunk_share * len(lengths))))
+    block = room.block_size if room else 1
+    most_blocks = room.tokens // block * (1 - settings.kv_margin) / settings.chunks_in_flight if room else math.inf
     chunks: list[int] = []
-    chunk = pairs = tokens = 0
-    for size in sizes:
-        whole_blocks = math.ceil(size / block_size) * block_size
-        if pairs and (pairs == most_pairs or tokens + whole_blocks > most_tokens):
-            chunk, pairs, tokens = chunk + 1, 0, 0
-        pairs, tokens = pairs + 1, tokens + whole_blocks
+    chunk = pairs = blocks = 0
+    for length, common in zip(lengths, shared, strict=True):
+        alone = math.ceil((length + longest_answer) / block)
+        added = alone - min(common, length - 1) // block
+        if pairs and (pairs == most_pairs or blocks + added > most_blocks):
+            chunk, pairs, blocks = chunk + 1, 0, 0
+        blocks += added if pairs else alone
+        pairs += 1
         chunks.append(chunk)
     return chunks

@@ -62,7 +62,8 @@ REUSED = _schema(
 )
 
 # One row a distinct key that the engine is asked about. `ask` is where it starts: "decide", or "generate" where the
-# decision is stored. Rows stand in the order in which the engine reads them.
+# decision is stored. Rows stand in the order in which the engine reads them; `shared_tokens` is how many of a prompt's
+# tokens the one before it begins with as well.
 PLAN = _schema(
     {
         "chunk": pl.UInt32,
@@ -70,6 +71,7 @@ PLAN = _schema(
         "ask": pl.String,
         "p_skip": pl.Float64,
         "prompt_ids": pl.List(pl.Int32),
+        "shared_tokens": pl.UInt32,
     }
 )
 
@@ -94,6 +96,22 @@ TEXTS = _schema(
         "cached_tokens": pl.Int64,
         "generated_tokens": pl.Int64,
         "finished_at": UTC_TIME,
+    }
+)
+
+# What became of the prompt tokens of a chunk's requests, a stage at a time: see tasks.cache.
+CACHE = _schema(
+    {
+        "chunk": pl.UInt32,
+        "stage": pl.String,
+        "requests": pl.Int64,
+        "prompt": pl.Int64,
+        "cached": pl.Int64,
+        "evicted": pl.Int64,
+        "remainder": pl.Int64,
+        "first_time": pl.Int64,
+        "hoped_for": pl.Int64,
+        "found": pl.Int64,
     }
 )
 

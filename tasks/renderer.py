@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tasks.engine import Choice
 from tasks.errors import ModelError, PromptError
 from tasks.prompt import Prompt, load_prompt, payload
 
@@ -56,6 +57,10 @@ class Renderer:
         """The token ids of one prompt per payload, from the first token of the chat to the opening of the answer."""
         middles = self._encode_plain([self._before + text + self._after for text in payloads])
         return [[*self._head_ids, *middle, *self._tail_ids] for middle in middles]
+
+    def choice(self, threshold: float) -> Choice:
+        """What the first token of an answer is: `write` where p_skip is below the threshold, else `skip`."""
+        return Choice(go_on=self.write_id, end=self.skip_id, threshold=threshold)
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """The text of generated tokens, without the tokens that end the answer."""

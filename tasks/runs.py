@@ -38,6 +38,7 @@ class Run(BaseModel):
     model: str  # the model's fingerprint
     prompt: str  # the prompt's name, such as reason/v1
     started_at: dt.datetime
+    met_before: bool = False  # whether the same request has ended before: then its answers are most likely stored
 
     @property
     def folder(self) -> Path:
@@ -123,6 +124,7 @@ def open_run(ds: dt.date, settings: Settings) -> Iterator[Run]:
     with hold_date(settings.store, ds):
         try:
             run.folder.mkdir(parents=True, exist_ok=True)
+            run = run.model_copy(update={"met_before": (run.folder / "manifest.json").exists()})
             for stale in ("manifest.json", "timings.json", "engine.json", "drift.json"):
                 (run.folder / stale).unlink(missing_ok=True)
             for failure in (run.folder / "failures").glob("*.parquet"):

@@ -93,16 +93,20 @@ def record(run: Run, answer: Answer) -> None:
     A stand-in for the model: the texts are the test's, the token ids and the way back are the tokenizer's.
     """
     renderer = load_renderer(run.settings.prompt, run.settings.model)
-    labels = (renderer.write_id, renderer.skip_id)
+    choice = renderer.choice(threshold=0.5)
     rows = run.read("reused").join(run.read("candidates"), on="candidate_id").to_dicts()
     answers = []
     for row, prompt in zip(rows, renderer.render([row["payload"] for row in rows]), strict=True):
         p_skip, text = answer(row)
         decision = Completion(
-            (labels[p_skip >= 0.5],), (math.log(1 - p_skip), math.log(p_skip)), len(prompt), 0, "stop"
+            ((choice.go_on, choice.end)[p_skip >= 0.5],),
+            (math.log(1 - p_skip), math.log(p_skip)),
+            len(prompt),
+            0,
+            "stop",
         )
         written = Completion((*renderer.encode_answer(text), max(renderer.stop_ids)), (), len(prompt) + 1, 0, "stop")
-        answers.append((Request(prompt, 1, labels), decision))
+        answers.append((Request(prompt, 1, choice), decision))
         answers.append((Request([*prompt, renderer.write_id], renderer.prompt.sampling.max_tokens), written))
     assert run.settings.recording is not None
     write_recording(recording_rows(answers), run.settings.recording)

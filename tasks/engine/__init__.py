@@ -5,21 +5,49 @@ where asked, how many prompt tokens it found in its cache, why it stopped, or an
 no Korean and no JSON.
 """
 
+import contextlib
+import math
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from tasks.errors import SayuError
 from tasks.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """The first token of an answer is one of two labels, both token ids.
+
+    It is `end`, and the answer ends there, where the probability of `end` among the two is at least `threshold`;
+    else it is `go_on`, and the answer goes on.
+    """
+
+    go_on: int
+    end: int
+    threshold: float
+
+
+def ends(choice: Choice, label_logprobs: Sequence[float]) -> bool:
+    """Whether the answer ends with its first token, by the logprobs (in nats) of the two labels."""
+    go_on, end = label_logprobs
+    return end - go_on >= log_odds(choice.threshold)
+
+
+def log_odds(threshold: float) -> float:
+    """What the logprob of `end` must exceed that of `go_on` by, in nats, for a probability of `threshold`."""
+    return math.log(threshold / (1 - threshold)) if threshold < 1 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
-    """One prompt. With `label_ids` the logprobs of these tokens at the first generated position are given back."""
+    """One prompt. With a `choice` the logprobs of its two labels at the first generated position are given back."""
 
     token_ids: Sequence[int]
     max_tokens: int
-    label_ids: tuple[int, ...] = ()
+    choice: Choice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +64,12 @@ class Completion:
     """What became of one prompt. With an `error` nothing else counts."""
 
     token_ids: tuple[int, ...] = ()
-    label_logprobs: tuple[float, ...] = ()
+    label_logprobs: tuple[float, ...] = ()  # of go_on and end
     prompt_tokens: int = 0
     cached_tokens: int = 0
     finish_reason: str = ""  # "stop" or "length"
     error: str | None = None
+    seconds: float = 0.0  # from being handed to the engine to the last token
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +85,12 @@ class Engine(Protocol):
 
     max_model_len: int  # tokens of prompt and answer together
     room: KvRoom | None  # None: the engine has no cache, or does not say
+    preemptions: int  # answers that lost their KV half-way and were computed again, since the engine was loaded
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """Continue every prompt; one completion per request, in the same order.
+    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
+        """Continue every prompt; one completion per request, in the same order. Several threads may call it at once.
 
+        Calls of one `group` share prompts: an engine of several parts, each with its own cache, keeps them on one.
         A prompt that fails has its error in its completion and harms no other.
 
         Raises:
@@ -68,12 +99,12 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back memory and processes."""
+        """Give back memory and processes; calls that wait for answers end with an EngineError."""
         ...
 
 
 class TimedEngine:
-    """An engine that counts the seconds it was at work: what a run costs beyond them is the pipeline's own."""
+    """An engine that counts the seconds in which it had work: what a run costs beyond them is the pipeline's own."""
 
     def __init__(self, engine: Engine) -> None:
         """Stand in front of `engine`."""
@@ -81,14 +112,28 @@ class TimedEngine:
         self.max_model_len = engine.max_model_len
         self.room = engine.room
         self.seconds = 0.0
+        self._callers = 0
+        self._busy_since = 0.0
+        self._lock = threading.Lock()
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+    @property
+    def preemptions(self) -> int:
+        """See `Engine.preemptions`."""
+        return self._engine.preemptions
+
+    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
         """See `Engine.complete`."""
-        start = time.perf_counter()
+        with self._lock:
+            self._callers += 1
+            if self._callers == 1:
+                self._busy_since = time.perf_counter()
         try:
-            return self._engine.complete(requests, sampling)
+            return self._engine.complete(requests, sampling, group)
         finally:
-            self.seconds += time.perf_counter() - start
+            with self._lock:
+                self._callers -= 1
+                if self._callers == 0:
+                    self.seconds += time.perf_counter() - self._busy_since
 
     def close(self) -> None:
         """See `Engine.close`."""
@@ -96,32 +141,51 @@ class TimedEngine:
 
 
 _loaded: dict[str, TimedEngine] = {}
+_loading = threading.RLock()
 
 
 def load_engine(settings: Settings) -> TimedEngine:
-    """The engine that the settings ask for.
+    """The engine that the settings ask for; waits where another thread is loading it.
 
     It stays loaded for the life of the process, so that the dates of a range share one; asking with other settings
     closes it and loads another.
+
+    Raises:
+        EngineError: it can't be started with these settings.
     """
     wanted = engine_settings(settings)
-    if wanted not in _loaded:
-        close_engine()
-        _loaded[wanted] = TimedEngine(_start(settings))
-    return _loaded[wanted]
+    with _loading:
+        if wanted not in _loaded:
+            close_engine()
+            _loaded[wanted] = TimedEngine(_start(settings))
+        return _loaded[wanted]
+
+
+def load_engine_meanwhile(settings: Settings) -> None:
+    """Begin to load the engine in the background: it takes half a minute, and the first stages need none.
+
+    An error is not lost: whoever asks for the engine tries again, and gets it.
+    """
+
+    def load() -> None:
+        with contextlib.suppress(SayuError):
+            load_engine(settings)
+
+    threading.Thread(target=load, name="load-engine", daemon=True).start()
 
 
 def close_engine() -> None:
-    """Give back the loaded engine, if there is one."""
-    while _loaded:
-        _loaded.popitem()[1].close()
+    """Give back the loaded engine, if there is one; one that is being loaded is waited for."""
+    with _loading:
+        while _loaded:
+            _loaded.popitem()[1].close()
 
 
 def engine_settings(settings: Settings) -> str:
     """The settings that an engine is started with, as JSON: equal ones can share an engine."""
     started_with = {
-        "engine", "model", "recording", "dtype", "max_model_len", "max_num_seqs", "kv_cache_gib", "kv_tokens",
-        "gpu_memory_utilization",
+        "engine", "model", "recording", "servers", "dtype", "max_model_len", "max_num_seqs", "max_num_batched_tokens",
+        "kv_cache_gib", "kv_tokens", "prefix_cache", "gpu_memory_utilization",
     }  # fmt: skip
     return settings.model_dump_json(include=started_with)
 
@@ -132,6 +196,10 @@ def _start(settings: Settings) -> Engine:
         from tasks.engine.vllm_local import VllmLocal
 
         return VllmLocal(settings)
+    if settings.engine == "vllm_server":
+        from tasks.engine.vllm_server import VllmServer
+
+        return VllmServer(settings)
     if settings.engine == "transformers":
         from tasks.engine.transformers_batch import TransformersBatch
 

@@ -6,12 +6,13 @@ A recording is a Parquet file with one row a prompt and kind of request: `prompt
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from tasks.engine import Completion, Engine, KvRoom, Request, Sampling
+from tasks.engine import Completion, Engine, KvRoom, Request, Sampling, ends
 from tasks.errors import EngineError
 from tasks.files import write_parquet
 from tasks.records import Columns, conform
@@ -36,6 +37,7 @@ class Recorded:
     """An `Engine` (see tasks.engine) that answers from a recording, at once."""
 
     room: KvRoom | None = None
+    preemptions = 0
 
     def __init__(self, settings: Settings) -> None:
         """Read the recording.
@@ -52,7 +54,7 @@ class Recorded:
             ) from error
         self._answers = {(prompt, most): tuple(rest) for prompt, most, *rest in rows.iter_rows()}
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
         """See `Engine.complete`."""
         return [self._answer(request) for request in requests]
 
@@ -61,11 +63,23 @@ class Recorded:
         self._answers = {}
 
     def _answer(self, request: Request) -> Completion:
-        answer = self._answers.get((prompt_digest(request.token_ids), request.max_tokens))
+        """A choice that may go on is put together from the decision and the text that were recorded apart."""
+        choice = request.choice
+        first = self._find(request.token_ids, 1 if choice else request.max_tokens)
+        if choice is None or first.error is not None or request.max_tokens == 1:
+            return first
+        if ends(choice, first.label_logprobs):
+            return replace(first, token_ids=(choice.end,), finish_reason="stop")
+        rest = self._find([*request.token_ids, choice.go_on], request.max_tokens - 1)
+        tokens = (choice.go_on, *rest.token_ids)
+        return replace(first, token_ids=tokens, finish_reason=rest.finish_reason, error=rest.error)
+
+    def _find(self, token_ids: Sequence[int], max_tokens: int) -> Completion:
+        answer = self._answers.get((prompt_digest(token_ids), max_tokens))
         if answer is None:
             return Completion(error="this prompt is not in the recording")
-        token_ids, label_logprobs, finish_reason = answer
-        return Completion(tuple(token_ids), tuple(label_logprobs), len(request.token_ids), 0, finish_reason)
+        ids, label_logprobs, finish_reason = answer
+        return Completion(tuple(ids), tuple(label_logprobs), len(token_ids), 0, finish_reason)
 
 
 def record(engine: Engine, requests: Sequence[Request], sampling: Sampling) -> pl.DataFrame:

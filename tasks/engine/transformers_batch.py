@@ -3,10 +3,13 @@
 It has no prefix cache: every prompt is read whole each time.
 """
 
+import threading
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from tasks.engine import Completion, KvRoom, Request, Sampling
+from tasks.engine import Choice, Completion, KvRoom, Request, Sampling, ends
 from tasks.errors import EngineError
 from tasks.settings import Settings
 
@@ -18,6 +21,7 @@ class TransformersBatch:
     """An `Engine` (see tasks.engine) on `AutoModelForCausalLM.generate`."""
 
     room: KvRoom | None = None
+    preemptions = 0
 
     def __init__(self, settings: Settings) -> None:
         """Load the model.
@@ -42,12 +46,17 @@ class TransformersBatch:
         self._model: Any = model.to(device).eval()
         self._torch = torch
         self.max_model_len = settings.max_model_len
+        self._one_caller = threading.Lock()  # batches of two callers would only slow each other down
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
         """See `Engine.complete`. Where a batch fails, its prompts are tried one by one."""
+        handed_over = time.perf_counter()
         done: list[Completion] = []
         for start in range(0, len(requests), BATCH):
-            done += self._batch(requests[start : start + BATCH], sampling)
+            with self._one_caller:
+                answers = self._batch(requests[start : start + BATCH], sampling)
+            seconds = time.perf_counter() - handed_over
+            done += [replace(answer, seconds=seconds) for answer in answers]
         return done
 
     def close(self) -> None:
@@ -73,6 +82,7 @@ class TransformersBatch:
         mask = [[0] * (longest - len(r.token_ids)) + [1] * len(r.token_ids) for r in requests]
         device = self._model.device
         torch.manual_seed(sampling.seed)
+        first = _FirstToken(torch, [request.choice for request in requests], longest, pad)
         with torch.inference_mode():
             output = self._model.generate(
                 torch.tensor(rows, device=device),
@@ -84,23 +94,57 @@ class TransformersBatch:
                 top_p=None,
                 eos_token_id=sorted(sampling.stop_ids),
                 pad_token_id=pad,
-                output_logits=True,
-                return_dict_in_generate=True,
+                logits_processor=[first],
             )
-        first = torch.log_softmax(output.logits[0].float(), dim=-1)
-        generated = output.sequences[:, longest:].tolist()
+        generated = output[:, longest:].tolist()
         return [
-            _completion(request, row, first[i], sampling)
-            for i, (request, row) in enumerate(zip(requests, generated, strict=True))
+            _completion(request, row, logprobs, sampling)
+            for request, row, logprobs in zip(requests, generated, first.logprobs, strict=True)
         ]
 
 
-def _completion(request: Request, row: list[int], first: Any, sampling: Sampling) -> Completion:
+class _FirstToken:
+    """Makes each row's choice at its first token, and ends rows that are not to go on. See tasks.engine.Choice."""
+
+    def __init__(self, torch: Any, choices: Sequence[Choice | None], prompt_length: int, end_token: int) -> None:
+        self.logprobs: list[tuple[float, ...]] = [() for _ in choices]
+        self._torch, self._choices = torch, choices
+        self._prompt_length, self._end_token = prompt_length, end_token
+        self._ended: list[int] = []
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """`scores` is (rows, vocabulary): the logits of the next token."""
+        if input_ids.shape[1] == self._prompt_length:
+            self._choose(scores)
+        for row in self._ended:
+            if input_ids.shape[1] > self._prompt_length:
+                self._leave_only(scores, row, self._end_token)
+        return scores
+
+    def _choose(self, scores: Any) -> None:
+        logprobs = self._torch.log_softmax(scores.float(), dim=-1)
+        for row, choice in enumerate(self._choices):
+            if choice is None:
+                continue
+            self.logprobs[row] = float(logprobs[row, choice.go_on]), float(logprobs[row, choice.end])
+            ended = ends(choice, self.logprobs[row])
+            self._leave_only(scores, row, choice.end if ended else choice.go_on)
+            self._ended += [row] if ended else []
+
+    def _leave_only(self, scores: Any, row: int, token: int) -> None:
+        scores[row] = -self._torch.inf
+        scores[row, token] = 0.0
+
+
+def _completion(request: Request, row: list[int], logprobs: tuple[float, ...], sampling: Sampling) -> Completion:
     row = row[: request.max_tokens]
-    end = next((i for i, token in enumerate(row) if token in sampling.stop_ids), None)
+    if request.choice and row[0] == request.choice.end:
+        row = row[:1]  # what follows is there only because the batch goes on
+    stops = sampling.stop_ids | ({request.choice.end} if request.choice and len(row) == 1 else set())
+    end = next((i for i, token in enumerate(row) if token in stops), None)
     return Completion(
         token_ids=tuple(row if end is None else row[: end + 1]),
-        label_logprobs=tuple(float(first[label]) for label in request.label_ids),
+        label_logprobs=logprobs,
         prompt_tokens=len(request.token_ids),
         finish_reason="length" if end is None else "stop",
     )

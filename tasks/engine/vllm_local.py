@@ -3,14 +3,20 @@
 The engine runs in the process itself (no multiprocessing): start-up is mostly imports, and one process imports once.
 """
 
+import contextlib
+import itertools
 import logging
 import os
+import queue
 import threading
+import time
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.engine import Completion, KvRoom, Request, Sampling
+from tasks.engine import Choice, Completion, KvRoom, Request, Sampling
 from tasks.errors import EngineError
 from tasks.settings import Settings
 
@@ -25,11 +31,28 @@ ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "true",
     "TORCH_CPP_LOG_LEVEL": "ERROR",
+    # libgomp's threads wait for each other by spinning, some milliseconds by default. Where the cores are shared with
+    # anything else (our own stages, say) that makes the engine three times slower; a short spin costs a few percent.
+    "GOMP_SPINCOUNT": "1000",
 }
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """A request in the engine, and whoever waits for it."""
+
+    request: Request
+    sampling: Sampling
+    answer: "Future[Completion]"
+    handed_over: float
+
+
 class VllmLocal:
-    """An `Engine` (see tasks.engine) on vLLM's `LLM`."""
+    """An `Engine` (see tasks.engine) on vLLM's `LLMEngine`.
+
+    One thread loads the engine and turns its crank; callers hand requests over and wait. So requests of several
+    callers are batched together, and what one caller does between its calls costs the engine nothing.
+    """
 
     def __init__(self, settings: Settings) -> None:
         """Load the model.
@@ -37,46 +60,99 @@ class VllmLocal:
         Raises:
             EngineError: vLLM is not installed, or does not take this model with these settings.
         """
-        for name, value in ENVIRONMENT.items():
-            os.environ.setdefault(name, value)
-        os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
-        os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(settings.kv_cache_gib)
-        try:
-            self._llm = _load(settings)
-        except EngineError:
-            raise
-        except Exception as error:
-            raise EngineError(
-                f"vLLM could not load {settings.model}: {_last_line(error)}",
-                "lower max_model_len, kv_cache_gib (CPU) or gpu_memory_utilization (GPU) if memory ran out; "
-                "else try --engine transformers to see whether the model folder is whole",
-            ) from error
         self.max_model_len = settings.max_model_len
-        self.room: KvRoom | None = _room(self._llm)
-        self._one_caller = threading.Lock()  # LLM.generate must not be called from two threads at once
+        self.preemptions = 0
+        self._handed_over: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._waiting: dict[str, _Waiting] = {}
+        self._numbers = itertools.count()
+        self._broken: str | None = None
+        loaded: Future[KvRoom] = Future()
+        # vLLM binds its compute threads to the thread that loads it: the same one must run it
+        self._crank = threading.Thread(target=self._run, args=(settings, loaded), name="vllm", daemon=True)
+        self._crank.start()
+        self.room: KvRoom | None = loaded.result()
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """See `Engine.complete`. Too long prompts are found before they are sent: vLLM would refuse the whole call."""
-        from vllm import TokensPrompt
-
-        fits = [len(request.token_ids) + request.max_tokens <= self.max_model_len for request in requests]
-        sent = [request for request, fit in zip(requests, fits, strict=True) if fit]
-        prompts = [TokensPrompt(prompt_token_ids=list(request.token_ids)) for request in sent]
-        parameters = [_parameters(request, sampling) for request in sent]
-        with self._one_caller:
-            try:
-                outputs = iter(self._llm.generate(prompts, parameters, use_tqdm=False) if sent else [])
-            except Exception as error:
-                raise EngineError(f"vLLM broke: {_last_line(error)}", "run again: finished chunks are kept") from error
-        return [
-            _completion(next(outputs), request) if fit else self._too_long(request)
-            for request, fit in zip(requests, fits, strict=True)
-        ]
+    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
+        """See `Engine.complete`."""
+        now = time.perf_counter()
+        answers: list[Future[Completion]] = [Future() for _ in requests]
+        for request, answer in zip(requests, answers, strict=True):
+            if len(request.token_ids) + request.max_tokens > self.max_model_len:
+                answer.set_result(self._too_long(request))
+            else:
+                self._handed_over.put(_Waiting(request, sampling, answer, now))
+        if self._broken or not self._crank.is_alive():
+            self._give_up(self._broken or "it was closed")
+        return [answer.result() for answer in answers]
 
     def close(self) -> None:
-        """Give back the engine's memory."""
-        self._llm.llm_engine.engine_core.shutdown()
-        del self._llm
+        """See `Engine.close`."""
+        self._handed_over.put(None)
+        self._crank.join()
+
+    def _run(self, settings: Settings, loaded: "Future[KvRoom]") -> None:
+        """Load the engine, then step while there is something to do, until it is closed or breaks."""
+        try:
+            engine = _load(settings).llm_engine
+            loaded.set_result(_room(engine))
+        except Exception as error:
+            loaded.set_exception(_not_loaded(settings, error))
+            return
+        try:
+            while self._take_over(engine):
+                for output in engine.step():
+                    self._answer(engine, output)
+        except Exception as error:
+            self._broken = _last_line(error)
+        engine.engine_core.shutdown()
+        self._give_up(self._broken or "it was closed")
+
+    def _take_over(self, engine: Any) -> bool:
+        """Give the engine what has been handed over; waits where there is nothing to do. False: it is to be closed."""
+        while not self._handed_over.empty() or not self._waiting:
+            handed_over = self._handed_over.get()
+            if handed_over is None:
+                return False
+            self._add(engine, handed_over)
+        return True
+
+    def _add(self, engine: Any, waiting: _Waiting) -> None:
+        from vllm import TokensPrompt
+
+        number = next(self._numbers)
+        prompt = TokensPrompt(prompt_token_ids=list(waiting.request.token_ids))
+        self._waiting[str(number)] = waiting
+        engine.add_request(str(number), prompt, _parameters(waiting.request, waiting.sampling, number))
+
+    def _answer(self, engine: Any, output: Any) -> None:
+        from tasks.engine.vllm_choice import LabelChoice
+
+        waiting = self._waiting.pop(output.request_id)
+        self.preemptions += output.metrics.num_preemptions if output.metrics else 0
+        label_logprobs = LabelChoice.logprobs.pop(int(output.request_id), ())
+        completion = _completion(output, waiting, label_logprobs)
+        if _stopped_at_a_word(completion, waiting.request.choice):
+            self._go_on(engine, waiting, completion)
+        else:
+            waiting.answer.set_result(completion)
+
+    def _go_on(self, engine: Any, waiting: _Waiting, so_far: Completion) -> None:
+        """Write on where the text holds the token that would have ended the answer had it come first."""
+        request = waiting.request
+        rest: Future[Completion] = Future()
+        rest.add_done_callback(lambda done: _join(waiting, so_far, done))
+        left = Request([*request.token_ids, *so_far.token_ids], request.max_tokens - len(so_far.token_ids))
+        self._add(engine, replace(waiting, request=left, answer=rest))
+
+    def _give_up(self, why: str) -> None:
+        """Let nobody wait for ever."""
+        error = EngineError(f"vLLM broke: {why}", "run again: finished chunks are kept")
+        with contextlib.suppress(queue.Empty):
+            while True:
+                if (handed_over := self._handed_over.get_nowait()) is not None:
+                    handed_over.answer.set_exception(error)
+        while self._waiting:
+            self._waiting.popitem()[1].answer.set_exception(error)
 
     def _too_long(self, request: Request) -> Completion:
         size = f"{len(request.token_ids)} prompt tokens and {request.max_tokens} of answer"
@@ -84,6 +160,10 @@ class VllmLocal:
 
 
 def _load(settings: Settings) -> Any:
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(settings.kv_cache_gib)
     # What the libraries say of themselves while they load is nothing that a user could act on.
     logging.getLogger("torch._library.triton").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", category=FutureWarning, message=".torch.distributed.reduce_op")
@@ -94,6 +174,7 @@ def _load(settings: Settings) -> Any:
         raise EngineError(
             f"vLLM can't be imported: {error}", "run `make setup`, or use --engine transformers"
         ) from error
+    from tasks.engine.vllm_choice import LabelChoice
 
     on_cpu = current_platform.is_cpu()
     block_size = CPU_BLOCK_SIZE if on_cpu else GPU_BLOCK_SIZE
@@ -107,54 +188,84 @@ def _load(settings: Settings) -> Any:
         max_model_len=settings.max_model_len,
         max_num_seqs=settings.max_num_seqs,
         gpu_memory_utilization=settings.gpu_memory_utilization,
-        enable_prefix_caching=True,
+        max_num_batched_tokens=settings.max_num_batched_tokens,
+        enable_prefix_caching=settings.prefix_cache,
         block_size=block_size,
         # compiling takes minutes on a CPU and gains little there
         enforce_eager=on_cpu,
         disable_log_stats=False,
         use_tqdm_on_load=False,
+        logits_processors=[LabelChoice],
         seed=0,
         **options,
     )
 
 
-def _room(llm: Any) -> KvRoom:
+def _room(engine: Any) -> KvRoom:
     """KV room for sequences shorter than every sliding window.
 
     Models with sliding-window layers keep several KV groups, and a sequence takes blocks for each from the one pool:
     blocks × block size would overstate the room by their number.
     """
-    configuration = llm.llm_engine.engine_core.engine_core.scheduler.kv_cache_config
-    block_size = llm.llm_engine.vllm_config.cache_config.block_size
+    configuration = engine.engine_core.engine_core.scheduler.kv_cache_config
+    block_size = engine.vllm_config.cache_config.block_size
     groups = len(configuration.kv_cache_groups)
     return KvRoom(tokens=configuration.num_blocks // groups * block_size, block_size=block_size)
 
 
-def _parameters(request: Request, sampling: Sampling) -> Any:
+def _parameters(request: Request, sampling: Sampling, number: int) -> Any:
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
+    from tasks.engine.vllm_choice import NAME
+
+    choice = request.choice
     return SamplingParams(
         temperature=sampling.temperature,
         seed=sampling.seed if sampling.temperature > 0 else None,
         max_tokens=request.max_tokens,
-        stop_token_ids=sorted(sampling.stop_ids),
-        # logprobs of a whole vocabulary are dear: just the labels', and only where asked
-        logprob_token_ids=list(request.label_ids) or None,
+        stop_token_ids=sorted(sampling.stop_ids | ({choice.end} if choice else set())),
+        extra_args={NAME: (number, choice)} if choice else None,
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
 
 
-def _completion(output: Any, request: Request) -> Completion:
+def _completion(output: Any, waiting: _Waiting, label_logprobs: tuple[float, ...]) -> Completion:
     answer = output.outputs[0]
-    first = answer.logprobs[0] if request.label_ids else {}
     return Completion(
         token_ids=tuple(answer.token_ids),
-        label_logprobs=tuple(first[label].logprob for label in request.label_ids),
-        prompt_tokens=len(request.token_ids),
+        label_logprobs=label_logprobs,
+        prompt_tokens=len(waiting.request.token_ids),
         cached_tokens=output.num_cached_tokens or 0,
         finish_reason=answer.finish_reason or "length",
+        seconds=time.perf_counter() - waiting.handed_over,
+    )
+
+
+def _stopped_at_a_word(completion: Completion, choice: Choice | None) -> bool:
+    """Whether an answer that goes on was ended by the label `end`, which is an ordinary word behind the first token."""
+    written = completion.token_ids
+    return choice is not None and len(written) > 1 and written[-1] == choice.end and completion.finish_reason == "stop"
+
+
+def _join(waiting: _Waiting, so_far: Completion, rest: "Future[Completion]") -> None:
+    if error := rest.exception():
+        waiting.answer.set_exception(error)
+        return
+    end = rest.result()
+    tokens = so_far.token_ids + end.token_ids
+    joined = replace(so_far, token_ids=tokens, finish_reason=end.finish_reason, error=end.error, seconds=end.seconds)
+    waiting.answer.set_result(joined)
+
+
+def _not_loaded(settings: Settings, error: Exception) -> EngineError:
+    if isinstance(error, EngineError):
+        return error
+    return EngineError(
+        f"vLLM could not load {settings.model}: {_last_line(error)}",
+        "lower max_model_len, kv_cache_gib (CPU) or gpu_memory_utilization (GPU) if memory ran out; "
+        "else try --engine transformers to see whether the model folder is whole",
     )
 
 

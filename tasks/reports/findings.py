@@ -36,6 +36,7 @@ def look_at(summary: Summary, gate: Gate, groups: Groups, near: int, language: L
     """What a reviewer should see, worst first. `near`: decisions close to the threshold (count_near)."""
     return [
         *sorted(_failed_checks(gate, language), key=lambda finding: finding.severity),  # critical, then warning
+        *_lost_reuse(summary, language),
         *_what_moved(summary.drift, language),
         *_errors(groups[Outcome.FAILED][:MOST_ERRORS], language),
         *_rules(groups[Outcome.REJECTED], summary.written, language),
@@ -59,6 +60,17 @@ def _failure(check: Check, language: Language) -> str:
         return check.sentence
     description, observed = said(check, language)
     return words(language)["failed_check"].format(description=description, observed=observed)
+
+
+def _lost_reuse(summary: Summary, language: Language) -> Iterator[Finding]:
+    """A cache that gives less than it should costs hours and breaks nothing: nobody would notice."""
+    cache = summary.cache
+    if cache and cache.is_lost(summary.expected_cache_share):
+        text = words(language)["look_cache"].format(share=cache.share, evicted=f"{cache.evicted:,}")
+        yield Finding(severity="warning", text=text, link="#cache")
+    if cache and cache.preemptions:
+        text = words(language)["look_preempted"].format(preemptions=f"{cache.preemptions:,}")
+        yield Finding(severity="info", text=text, link="#cache")
 
 
 def _what_moved(drift: Drift | None, language: Language) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from checks.drift import Drift
 from checks.gate import Gate, Verdict
+from tasks.cache import Cache, account_cache
 from tasks.load import Publication
 from tasks.records import Outcome
 from tasks.results import find_results
@@ -16,10 +17,14 @@ from tasks.settings import Settings
 
 
 class Tokens(BaseModel):
-    """Tokens of one stage in this run: read in all, found in the cache, written."""
+    """Tokens of one stage in this run: read in all, found in the cache, written.
+
+    `calls` are requests to the engine: a text that came with its decision took none of its own.
+    """
 
     model_config = ConfigDict(frozen=True)
     pairs: int = 0
+    calls: int = 0
     prompt: int = 0
     cached: int = 0
     generated: int = 0
@@ -48,7 +53,10 @@ class Summary(BaseModel):
     decide: Tokens
     generate: Tokens
     seconds: dict[str, float]
+    order: str = ""
     engine_seconds: float = 0.0  # of decide and generate: what the engine itself was at work
+    expected_cache_share: float = 0.0
+    cache: Cache | None = None  # None: no engine with a prefix cache was asked
     verdict: str
     reasons: tuple[str, ...]
     publication_id: int | None
@@ -97,11 +105,14 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         candidates=outcomes.height,
         outcomes={outcome.value: counts[outcome.value] for outcome in Outcome},
         reused=int(outcomes["reused"].sum()),
-        model_calls=decide.pairs + generate.pairs,
+        model_calls=decide.calls + generate.calls,
         skip_rate=counts[Outcome.SKIPPED] / decided if decided else None,
         decide=decide,
         generate=generate,
         seconds=run.seconds(),
+        order=run.settings.order,
+        expected_cache_share=run.settings.expected_cache_share,
+        cache=account_cache(run),
         engine_seconds=read_engine_seconds(run),
         verdict=gate.verdict.value,
         reasons=gate.reasons,
@@ -151,6 +162,7 @@ def latest_summary(settings: Settings, ds: dt.date) -> Summary:
 def _tokens(results: pl.DataFrame, generated: int) -> Tokens:
     return Tokens(
         pairs=results.height,
+        calls=results.filter(pl.col("prompt_tokens") > 0).height,
         prompt=int(results["prompt_tokens"].sum()),
         cached=int(results["cached_tokens"].sum()),
         generated=generated,

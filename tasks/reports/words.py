@@ -48,6 +48,16 @@ WORDS: dict[str, tuple[str, str]] = {
         "{pairs} of {decided} decisions ({share:.1%}) lie within {width:g} of the threshold",
         "결정 {decided}건 중 {pairs}건({share:.1%})이 기준값에서 {width:g} 안에 있음",
     ),
+    "look_cache": (
+        "the prefix cache gave only {share:.0%} of what it could have: {evicted} prompt tokens were read again "
+        "because their KV was gone; give the engine more KV room, or lower chunk_pairs or chunks_in_flight",
+        "프리픽스 캐시가 가능한 것의 {share:.0%}만 찾음: KV가 밀려나 프롬프트 토큰 {evicted}개를 다시 읽음. "
+        "엔진의 KV 공간을 늘리거나 chunk_pairs, chunks_in_flight를 줄이세요",
+    ),
+    "look_preempted": (
+        "{preemptions} answers were interrupted for want of KV room and begun again; lower chunks_in_flight",
+        "KV 공간이 모자라 답 {preemptions}건이 중단되었다가 다시 시작됨. chunks_in_flight를 줄이세요",
+    ),
     "look_part": (
         "{kind} {name}: skip rate {observed:.0%} against {expected:.0%}, over {pairs} pairs",
         "{kind} {name}: 건너뛴 비율 {observed:.0%} (기준 {expected:.0%}, {pairs}쌍)",
@@ -141,6 +151,18 @@ WORDS: dict[str, tuple[str, str]] = {
     "cached": ("found in the cache", "캐시 적중"),
     "generated": ("written", "생성"),
     "seconds": ("seconds", "초"),
+    "cache_title": ("What became of the prompt tokens", "프롬프트 토큰의 내역"),
+    "cache_prompt": ("prompt tokens, order {order}", "프롬프트 토큰, 순서 {order}"),
+    "cache_cached": ("found in the cache", "캐시에서 찾음"),
+    "cache_first_time": ("computed: seen for the first time (the floor)", "계산: 처음 나옴(하한)"),
+    "cache_remainder": ("computed: remainder of a block", "계산: 블록의 나머지"),
+    "cache_evicted": ("computed: seen before, but evicted", "계산: 나왔었지만 밀려남"),
+    "cache_note": (
+        "{times} × the floor was computed; {share} of what could be found again was found. Blocks of {block} tokens, "
+        "room for {room}; {preemptions} preemptions. By chunk:",
+        "하한의 {times}배를 계산함. 다시 찾을 수 있던 것의 {share}를 찾음. 블록 {block}토큰, 공간 {room}토큰, "
+        "선점 {preemptions}회. 청크별:",
+    ),
     "run_line": (
         "run {key} · model {model} · prompt {prompt} · engine {engine} · threshold {threshold:g}",
         "실행 {key} · 모델 {model} · 프롬프트 {prompt} · 엔진 {engine} · 기준값 {threshold:g}",

@@ -44,8 +44,8 @@ def prompts(demo_source: Path, renderer: Renderer) -> list[list[int]]:
 @pytest.fixture(scope="module")
 def requests_made(prompts: list[list[int]], renderer: Renderer) -> list[Request]:
     """A decision for every prompt, then a text for every prompt, as the stages ask for them."""
-    labels = (renderer.write_id, renderer.skip_id)
-    decisions = [Request(prompt, max_tokens=1, label_ids=labels) for prompt in prompts]
+    choice = renderer.choice(threshold=0.5)
+    decisions = [Request(prompt, max_tokens=1, choice=choice) for prompt in prompts]
     return decisions + [Request([*prompt, renderer.write_id], max_tokens=64) for prompt in prompts]
 
 
@@ -137,7 +137,7 @@ def test_a_prompt_that_is_too_long_fails_alone(
         engine = Recorded(Settings(engine="recorded", recording=recording))
     else:
         engine = request.getfixturevalue(name)[0]
-    too_long = Request([*fine[0].token_ids] * 20, max_tokens=1, label_ids=fine[0].label_ids)
+    too_long = Request([*fine[0].token_ids] * 20, max_tokens=1, choice=fine[0].choice)
     answers = engine.complete([fine[0], too_long, *fine[1:]], sampling)
     assert answers[1].error is not None
     alone = [answers[0], *answers[2:]]

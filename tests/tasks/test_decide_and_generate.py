@@ -1,16 +1,21 @@
 """A chunk's way through the engine: what is stored, what fails alone, and what a new threshold costs."""
 
 import math
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import polars as pl
 import pytest
 
+from tasks.chunks import chunk_name, read_chunk
 from tasks.decide import decide_chunk, skip_probability
 from tasks.generate import generate_chunk
-from tasks.results import find_results
+from tasks.results import find_results, read_results, write_results
 from tasks.runs import Run
-from tests.shop import good_answer, prepare, record, rows_of
+from tasks.settings import OrderName
+from tests.shop import good_answer, make_run, prepare, record, rows_of
+
+ORDERS = get_args(OrderName)
 
 
 def ask(run: Run) -> tuple[int, int]:
@@ -30,7 +35,9 @@ def test_p_skip_is_the_softmax_over_the_two_labels() -> None:
     assert skip_probability(-1_000.0, 0.0) == pytest.approx(1.0)
 
 
-def test_every_pair_is_decided_and_those_to_be_written_are_written(run: Run) -> None:
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_pair_is_decided_and_those_to_be_written_are_written(tmp_path: Path, source: Path, order: str) -> None:
+    run = make_run(tmp_path, source, order=order)
     assert ask(run) == (5, 4)
     decisions = stored(run, "decisions").join(run.read("reused").drop("p_skip"), on="key")
     assert {round(p, 3) for p in decisions["p_skip"]} == {0.1, 0.9}
@@ -38,9 +45,36 @@ def test_every_pair_is_decided_and_those_to_be_written_are_written(run: Run) -> 
     assert '{"decision": "write", "text": "쌈배추, 청경채 같이 드셔 보세요."}' in answers
 
 
-def test_a_second_run_asks_nothing(run: Run) -> None:
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_second_run_asks_nothing(tmp_path: Path, source: Path, order: str) -> None:
+    run = make_run(tmp_path, source, order=order)
     ask(run)
     assert ask(run) == (0, 0)
+
+
+def test_what_one_order_has_written_no_other_asks_again(run: Run) -> None:
+    ask(run)
+    settings = run.settings.model_copy(update={"order": "chunked"})
+    assert ask(run.model_copy(update={"settings": settings})) == (0, 0)
+
+
+def test_fused_asks_once_a_pair_and_the_prompt_counts_once(run: Run) -> None:
+    ask(run)
+    assert stored(run, "texts")["prompt_tokens"].to_list() == [0] * 4
+    assert min(stored(run, "decisions")["prompt_tokens"]) > 0
+
+
+def test_a_text_that_fused_did_not_bring_is_asked_for_by_generate(run: Run) -> None:
+    """As where the decision lies so close to the threshold that it comes out on the other side once it is stored."""
+    chunks = prepare(run)
+    record(run, good_answer)
+    for chunk in range(chunks):
+        decide_chunk(run, chunk)
+        name = chunk_name(run, read_chunk(run, chunk))
+        write_results(run.settings.store, "texts", name, read_results(run.settings.store, "texts", name).clear())
+    assert stored(run, "texts").is_empty()
+    assert sum(generate_chunk(run, chunk) for chunk in range(chunks)) == 4
+    assert stored(run, "texts").height == 4
 
 
 def test_a_higher_threshold_costs_only_the_texts(run: Run) -> None:
@@ -56,7 +90,8 @@ def test_a_lower_threshold_costs_nothing(run: Run) -> None:
     assert ask(stricter) == (0, 0)
 
 
-def test_decisions_survive_a_crash_before_the_texts(run: Run) -> None:
+def test_decisions_survive_a_crash_before_the_texts(tmp_path: Path, source: Path) -> None:
+    run = make_run(tmp_path, source, order="chunked")
     chunks = prepare(run)
     record(run, good_answer)
     for chunk in range(chunks):

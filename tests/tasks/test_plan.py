@@ -1,43 +1,73 @@
 """Which pairs are asked, in which order and chunks."""
 
+import itertools
 import math
 from pathlib import Path
 
+import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.engine import KvRoom
-from tasks.plan import cut_chunks
+from tasks.plan import cut_chunks, order_prompts
 from tasks.runs import Run
 from tasks.settings import Settings
 from tests.shop import ITEMS, good_answer, make_run, make_source, prepare, record
 
-sizes_of_prompts = st.lists(st.integers(min_value=1, max_value=2_000), max_size=300)
+ANSWER = 65
+lengths_of_prompts = st.lists(st.integers(min_value=1, max_value=2_000), max_size=300)
+prompts_that_share = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=150), min_size=1, max_size=100)
 
 
-def chunks_of(sizes: list[int], room: KvRoom | None, settings: Settings) -> list[list[int]]:
-    numbers = cut_chunks(sizes, room, settings)
-    return [[s for s, n in zip(sizes, numbers, strict=True) if n == chunk] for chunk in dict.fromkeys(numbers)]
+def chunks_of(lengths: list[int], room: KvRoom | None, settings: Settings) -> list[list[int]]:
+    numbers = cut_chunks(lengths, [0] * len(lengths), ANSWER, room, settings)
+    return [[s for s, n in zip(lengths, numbers, strict=True) if n == chunk] for chunk in dict.fromkeys(numbers)]
 
 
-@given(sizes_of_prompts, st.integers(min_value=64, max_value=20_000), st.sampled_from([16, 32]))
-def test_a_chunk_surely_fits_into_the_room_unless_it_is_one_pair(sizes: list[int], tokens: int, block: int) -> None:
-    settings = Settings(chunk_share=1.0, kv_margin=0.1)
-    for chunk in chunks_of(sizes, KvRoom(tokens, block), settings):
-        blocks = sum(math.ceil(size / block) for size in chunk)
-        assert blocks * block <= tokens * 0.9 or len(chunk) == 1
+@given(prompts_that_share, st.integers(min_value=256, max_value=5_000), st.sampled_from([16, 32]), st.integers(1, 3))
+def test_chunks_in_flight_surely_fit_into_the_room_unless_one_is_a_single_pair(
+    prompts: list[list[int]], tokens: int, block: int, in_flight: int
+) -> None:
+    settings = Settings(chunk_share=1.0, kv_margin=0.1, chunks_in_flight=in_flight)
+    ordered = order_prompts(pl.DataFrame({"prompt_ids": prompts}, schema={"prompt_ids": pl.List(pl.Int32)}))
+    lengths, shared = ordered["prompt_ids"].list.len().to_list(), ordered["shared_tokens"].to_list()
+    numbers = cut_chunks(lengths, shared, ANSWER, KvRoom(tokens, block), settings)
+    for chunk in set(numbers):
+        inside = [ids for ids, number in zip(ordered["prompt_ids"].to_list(), numbers, strict=True) if number == chunk]
+        assert blocks_taken(inside, block) <= tokens // block * 0.9 / in_flight or len(inside) == 1
 
 
-@given(sizes_of_prompts)
-def test_every_pair_is_in_one_chunk_and_the_order_is_kept(sizes: list[int]) -> None:
-    chunks = chunks_of(sizes, KvRoom(4_096, 16), Settings())
-    assert [size for chunk in chunks for size in chunk] == sizes
+def blocks_taken(prompts: list[list[int]], block: int) -> int:
+    """KV blocks that a cache holds while all of these prompts are being answered at their longest."""
+    whole = {tuple(ids[:end]) for ids in prompts for end in range(block, len(ids), block)}
+    others = sum(math.ceil((len(ids) + ANSWER) / block) - (len(ids) - 1) // block for ids in prompts)
+    return len(whole) + others
 
 
-@given(sizes_of_prompts)
-def test_a_crash_in_one_chunk_loses_little(sizes: list[int]) -> None:
-    for chunk in chunks_of(sizes, None, Settings(chunk_share=0.04)):
-        assert len(chunk) <= max(1, 0.04 * len(sizes))
+def shared_start(one: list[int], other: list[int]) -> int:
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+@given(prompts_that_share)
+def test_each_prompt_follows_the_one_it_shares_most_with(prompts: list[list[int]]) -> None:
+    ordered = order_prompts(pl.DataFrame({"prompt_ids": prompts}, schema={"prompt_ids": pl.List(pl.Int32)}))
+    rows = ordered["prompt_ids"].to_list()
+    for place, shared in enumerate(ordered["shared_tokens"]):
+        common = [shared_start(rows[place], before) for before in rows[:place]]
+        assert shared == max(common, default=0)
+
+
+@given(lengths_of_prompts)
+def test_every_pair_is_in_one_chunk_and_the_order_is_kept(lengths: list[int]) -> None:
+    chunks = chunks_of(lengths, KvRoom(4_096, 16), Settings())
+    assert [length for chunk in chunks for length in chunk] == lengths
+
+
+@given(lengths_of_prompts)
+def test_a_crash_in_one_chunk_loses_little(lengths: list[int]) -> None:
+    for chunk in chunks_of(lengths, None, Settings(chunk_share=0.04)):
+        assert len(chunk) <= max(1, 0.04 * len(lengths))
 
 
 def test_without_a_room_the_fall_back_is_the_most_pairs() -> None:
@@ -45,11 +75,22 @@ def test_without_a_room_the_fall_back_is_the_most_pairs() -> None:
     assert lengths == [256, 256, 256, 232]
 
 
+def test_what_neighbours_share_takes_room_once() -> None:
+    lengths, room, settings = [160] * 100, KvRoom(4_096, 32), Settings(chunk_share=1.0, kv_margin=0.2)
+    apart = cut_chunks(lengths, [0] * 100, ANSWER, room, settings)
+    alike = cut_chunks(lengths, [0] + [96] * 99, ANSWER, room, settings)
+    assert (apart.count(0), alike.count(0)) == (6, 9)  # 51 blocks: 8 for each, or 8 for the first and 5 for the others
+
+
 def test_neighbours_share_what_the_json_starts_with(run: Run) -> None:
     prepare(run)
-    payloads = run.read("plan").join(run.read("reused"), on="key", maintain_order="left")["payload"].to_list()
-    assert payloads == sorted(payloads)
-    assert len(payloads) == 5
+    plan = run.read("plan")
+    assert plan.height == 5
+    assert plan["prompt_ids"].to_list() == sorted(plan["prompt_ids"].to_list())
+    with_their_pair = plan.join(run.read("reused"), on="key").join(run.read("candidates"), on="candidate_id")
+    assert with_their_pair["recommended_item"].n_unique() == 5  # all that neighbours share is the fixed beginning
+    assert plan["shared_tokens"].to_list()[0] == 0
+    assert plan["shared_tokens"].to_list()[1:] == pytest.approx([max(plan["shared_tokens"])] * 4, abs=10)
 
 
 def test_two_candidates_with_one_prompt_are_asked_once(tmp_path: Path) -> None:

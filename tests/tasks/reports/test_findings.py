@@ -7,6 +7,7 @@ import pytest
 
 from checks.drift import Drift, Part
 from checks.gate import Check, Gate, Severity, judge
+from tasks.cache import Cache
 from tasks.records import Outcome
 from tasks.reports.findings import count_near, look_at
 from tasks.reports.rows import Group, Groups
@@ -15,7 +16,9 @@ from tasks.reports.summary import Summary, Tokens
 PASSED = judge([])
 
 
-def summary(published: int = 99, rejected: int = 1, skipped: int = 0, drift: Drift | None = None) -> Summary:
+def summary(
+    published: int = 99, rejected: int = 1, skipped: int = 0, drift: Drift | None = None, cache: Cache | None = None
+) -> Summary:
     outcomes = {outcome.value: 0 for outcome in Outcome}
     outcomes |= {"published": published, "rejected": rejected, "skipped": skipped}
     return Summary(
@@ -23,7 +26,7 @@ def summary(published: int = 99, rejected: int = 1, skipped: int = 0, drift: Dri
         candidates=sum(outcomes.values()), outcomes=outcomes, reused=0, model_calls=0, skip_rate=None,
         decide=Tokens(), generate=Tokens(), seconds={}, engine_seconds=0.0, verdict="passed", reasons=(),
         publication_id=None,
-        serving="", report="", drift=drift,
+        serving="", report="", drift=drift, expected_cache_share=0.9, cache=cache,
     )  # fmt: skip
 
 
@@ -102,3 +105,20 @@ def test_many_decisions_near_the_threshold_are_named(near: int, shown: bool) -> 
 def test_decisions_near_the_threshold_are_counted_on_both_sides_of_it() -> None:
     outcomes = pl.DataFrame({"p_skip": [0.2, 0.26, 0.3, 0.34, 0.36, None]})
     assert count_near(outcomes, 0.3) == 3
+
+
+def cache(found: int, preemptions: int = 0) -> Cache:
+    return Cache(
+        block_size=16, room=4096, preemptions=preemptions, prompt=2_000, cached=found, evicted=1_000 - found,
+        remainder=0, first_time=1_000, hoped_for=1_000, found=found, again_hoped_for=0, again_found=0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("found", "named"), [(899, True), (900, False)])
+def test_a_cache_that_gives_less_than_expected_is_named(found: int, named: bool) -> None:
+    said = texts(summary(cache=cache(found)), PASSED, groups())
+    assert ["gave only 90% of what it could have: 101 prompt tokens" in text for text in said] == [True] * named
+
+
+def test_preemptions_are_named() -> None:
+    assert texts(summary(cache=cache(1_000, preemptions=3)), PASSED, groups())[0].startswith("3 answers were interrupt")

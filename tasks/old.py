@@ -1,0 +1,162 @@
+"""old: what a store no longer needs, found by age. Nothing is touched here; `prune` does that.
+
+Kept whatever its age: what readers see and what a rollback brings back, with the run folders that it came from (the
+dates that drift is measured against are among them), and the last finished run of each date that has another reason
+to stay.
+"""
+
+import datetime as dt
+import json
+import re
+from collections.abc import Iterable, Iterator, Set
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISDIR
+
+from tasks.errors import PublicationError
+from tasks.files import TEMPORARY
+from tasks.load import Kept
+from tasks.results import Kind, list_results, newest_results
+from tasks.runs import SHOP_TIME, runs_of
+from tasks.settings import Settings
+
+# A run counts a result's age from its own start: what it found then it must find until its end.
+RUN_DAYS = 1
+# No writer takes so long over one file: what is older was left behind by a killed one.
+WRITING = dt.timedelta(days=1)
+# A run at work reads its chunks by name; what is older than any shard's work is only looked up by key.
+SETTLED = dt.timedelta(hours=6)
+# Merged files are about this large: few enough to open, small enough to be put together in memory. Those of half the
+# size and more stay as they are until all they hold has expired, so that no result is written again and again.
+MERGED_BYTES = 64 * 2**20
+
+DATE = re.compile(r"(?:ds=)?(\d{4}-\d{2}-\d{2})")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The moments, in seconds since 1970, before which things are old."""
+
+    runs: float
+    results: float
+    settled: float
+    writing: float
+
+    @classmethod
+    def at(cls, now: dt.datetime, settings: Settings) -> "Limits":
+        """The limits as they are at a moment."""
+        ages = (
+            dt.timedelta(days=settings.keep_days),
+            dt.timedelta(days=settings.result_ttl_days + RUN_DAYS),
+            SETTLED,
+            WRITING,
+        )
+        return cls(*((now - age).timestamp() for age in ages))
+
+
+@dataclass(frozen=True)
+class Old:
+    """A file or folder that may go: its date, if it has one, its bytes, and when it was last changed (s since 1970)."""
+
+    kind: str
+    path: Path
+    ds: dt.date | None
+    bytes: int
+    changed: float
+
+
+def measure(kind: str, path: Path, ds: dt.date | None = None) -> Old:
+    """A file or folder as it is now: bytes of its files, and when the last of them was changed."""
+    stats = []
+    for file in [path, *path.rglob("*")] if path.is_dir() else [path]:
+        with suppress(FileNotFoundError):  # files come and go meanwhile
+            stats.append(file.stat())
+    files = [stat for stat in stats if not S_ISDIR(stat.st_mode)] or stats
+    changed = max((stat.st_mtime for stat in files), default=0.0)
+    return Old(kind=kind, path=path, ds=ds, bytes=sum(stat.st_size for stat in files), changed=changed)
+
+
+def old_runs(settings: Settings, limits: Limits, publications: Iterable[Kept]) -> Iterator[Old]:
+    """The run folders that are old and that nothing needs.
+
+    Raises:
+        PublicationError: the serving file is not there, though one of the runs was published.
+    """
+    published = {runs_of(settings.store, kept.ds) / kept.run_key for kept in publications if kept.kept}
+    for folder in sorted((settings.store / "runs").glob("ds=*")):
+        runs = [measure("run folders", path, date_of(folder)) for path in sorted(folder.iterdir()) if path.is_dir()]
+        needed = {run.path for run in runs if run.changed >= limits.runs or run.path in published}
+        if needed:
+            manifests = sorted(folder.glob("*/manifest.json"), key=lambda path: path.stat().st_mtime)
+            needed |= {manifest.parent for manifest in manifests[-1:]}
+        for run in runs:
+            if run.path not in needed:
+                _check_serving(settings.serving_file, run.path / "manifest.json")
+                yield run
+
+
+def old_results(store: Path, kind: Kind, limits: Limits, busy: Set[dt.date]) -> tuple[list[Old], list[list[Old]]]:
+    """Result files that hold nothing but expired results; and small ones, in groups that can become one file each."""
+    files = [measure(f"expired {kind}", path, date_of(path)) for path in list_results(store, kind)]
+    settled = [file for file in files if file.changed < limits.settled and file.ds not in busy]
+    newest = newest_results([file.path for file in settled])
+    expired, small = [], []
+    for file in settled:
+        if file.path in newest and newest[file.path].timestamp() < limits.results:
+            expired.append(file)
+        elif file.bytes < MERGED_BYTES / 2:
+            small.append(file)
+    return expired, _groups(small)
+
+
+def old_remains(settings: Settings, limits: Limits) -> Iterator[Old]:
+    """Damaged result files, Great Expectations' pages, locks of dates without runs, and what killed writers left."""
+    store = settings.store
+    for path in (store / "results" / "damaged").glob("*"):
+        if (file := measure("damaged result files", path)).changed < limits.runs:
+            yield file
+    # A run that adds to the pages takes the old ones away; here they go when no run wants pages any more.
+    docs = measure("Data Docs", settings.data_docs_folder)
+    if docs.path.exists() and docs.changed < limits.runs:
+        yield docs
+    first = dt.datetime.fromtimestamp(limits.runs, SHOP_TIME).date()
+    for path in (store / "locks").glob("ds=*.lock"):
+        ds = date_of(path)
+        if ds is not None and ds < first and not any(runs_of(store, ds).glob("*")):
+            yield measure("locks", path, ds)
+    for path in sorted({*store.rglob(".*.tmp*"), *settings.serving_file.parent.glob(".*.tmp*")}):
+        if TEMPORARY.fullmatch(path.name) and (file := measure("left-over files", path)).changed < limits.writing:
+            yield file
+
+
+def date_of(path: Path) -> dt.date | None:
+    """The date that a file or folder is named after."""
+    found = DATE.match(path.name)
+    try:
+        return dt.date.fromisoformat(found[1]) if found else None
+    except ValueError:
+        return None
+
+
+def _groups(files: Iterable[Old]) -> list[list[Old]]:
+    groups: list[list[Old]] = []
+    room = 0
+    for file in files:
+        room -= file.bytes
+        if not groups or room < 0:
+            groups.append([])
+            room = MERGED_BYTES - file.bytes
+        groups[-1].append(file)
+    return [group for group in groups if len(group) > 1]
+
+
+def _check_serving(serving_file: Path, manifest: Path) -> None:
+    """Without the serving file nothing looks live: no reason to remove what was published into another one."""
+    if serving_file.exists() or not manifest.exists():
+        return
+    if json.loads(manifest.read_text(encoding="utf-8")).get("publication_id") is not None:
+        raise PublicationError(
+            f"the serving file {serving_file} does not exist, and {manifest.parent} was published",
+            "give --serving the file that it was published into",
+        )

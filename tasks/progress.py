@@ -1,0 +1,61 @@
+"""How far a shard is: lines in the log while it works, and what the engine did in `engine.json` at its end."""
+
+import logging
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+from tasks.engine import TimedEngine
+from tasks.runs import Run
+
+logger = logging.getLogger("sayu")
+SECONDS_BETWEEN_LINES = 5
+
+
+class Progress:
+    """Counts what the chunks of a shard report, from whatever thread."""
+
+    def __init__(self, run: Run, engine: TimedEngine, chunks: int) -> None:
+        """Begin to count for a shard of so many chunks."""
+        self._run, self._engine, self._chunks = run, engine, chunks
+        self._finished = self._pairs = self._texts = 0
+        self._lock = threading.Lock()
+        self._started = self._said = time.monotonic()
+        self._before = engine.seconds, engine.preemptions
+
+    def decided(self, pairs: int) -> None:
+        """A chunk has its decisions."""
+        with self._lock:
+            self._pairs += pairs
+
+    def written(self, texts: int) -> None:
+        """A chunk has its texts, and is finished."""
+        with self._lock:
+            self._texts += texts
+            self._finished += 1
+            now = time.monotonic()
+            if now - self._said > SECONDS_BETWEEN_LINES or self._finished == self._chunks:
+                self._said = now
+                left = (now - self._started) / self._finished * (self._chunks - self._finished)
+                progress = (self._finished, self._chunks, self._pairs, self._texts, left)
+                logger.info(
+                    "shard     chunk %d of %d: %d pairs decided, %d texts written, about %.0f s left", *progress
+                )
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Leave in the run folder what the engine did for this shard."""
+        seconds, preemptions = self._before
+        self._run.add_seconds("decide and generate", time.monotonic() - self._started)
+        room = self._engine.room
+        engine = {
+            "busy_seconds": round(self._engine.seconds - seconds, 3),
+            "preemptions": self._engine.preemptions - preemptions,
+            "block_size": room and room.block_size,
+            "room_tokens": room and room.tokens,
+        }
+        self._run.write_json("engine", engine)
