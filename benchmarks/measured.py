@@ -26,11 +26,13 @@ class Measured:
     peak_gib: float
 
 
-def run_measured(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Measured:
+def run_measured(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], accepted: Sequence[int] = (0,)
+) -> Measured:
     """Run a command in `folder` with these variables on top of one's own; its messages are passed on.
 
     Raises:
-        subprocess.CalledProcessError: it ended with another code than 0.
+        subprocess.CalledProcessError: it ended with a code that is not accepted.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
@@ -42,7 +44,7 @@ def run_measured(command: Sequence[str], folder: Path, environment: Mapping[str,
     wall_seconds = time.perf_counter() - start
     watcher.join()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if process.returncode:
+    if process.returncode not in accepted:
         raise subprocess.CalledProcessError(process.returncode, list(command))
     cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Measured(output, wall_seconds, cpu_seconds, max(peaks) / 2**30)

@@ -22,6 +22,7 @@ from tasks.engine import KvRoom, load_engine, load_engine_meanwhile
 from tasks.records import PLAN, conform
 from tasks.renderer import Renderer, load_renderer
 from tasks.reuse import is_finished
+from tasks.room import expected_room
 from tasks.runs import Run
 from tasks.settings import Settings
 
@@ -34,15 +35,16 @@ PROMPTS_AT_A_TIME = 4096
 
 
 def warm_up_engine(run: Run) -> None:
-    """Begin to load the engine, unless this very request has been met before: then its answers are stored."""
-    if not run.met_before:
+    """Begin to load the engine, unless it is elsewhere or this very request was met before: its answers are stored."""
+    if not run.met_before and not run.settings.shard_deployment:
         load_engine_meanwhile(run.settings)
 
 
 def plan_chunks(run: Run) -> int:
     """Leave the plan in the run folder; returns how many chunks there are: none if nothing has to be asked.
 
-    The prompts are rendered while the engine is still being loaded; it says how much room a chunk has.
+    The prompts are rendered while the engine is still being loaded; it says how much room a chunk has. Where shards are
+    run elsewhere, none is loaded here (see tasks.room).
 
     Raises:
         PromptError, ModelError: the prompt and the model's tokenizer can't be used together.
@@ -54,17 +56,25 @@ def plan_chunks(run: Run) -> int:
         return 0
     renderer = load_renderer(run.settings.prompt, run.settings.model)
     ordered = order_prompts(asked.with_columns(prompt_ids=render_prompts(renderer, asked["payload"])))
-    waiting_since = time.perf_counter()
-    engine = load_engine(run.settings)
-    waited = time.perf_counter() - waiting_since
-    logger.info("%-9s %s has %s (waited %.1f s)", "engine", run.settings.engine, run.settings.model, waited)
     # what decide generates and what generate does: the label and the text
     longest_answer = 1 + renderer.prompt.sampling.max_tokens
     lengths, shared = ordered["prompt_ids"].list.len().to_list(), ordered["shared_tokens"].to_list()
-    chunks = cut_chunks(lengths, shared, longest_answer, engine.room, run.settings)
+    room = _room(run)
+    chunks = cut_chunks(lengths, shared, longest_answer, room, run.settings)
     plan = ordered.with_columns(chunk=pl.Series(chunks, dtype=pl.UInt32))
     run.write("plan", plan.pipe(conform, PLAN), row_group_size=ROWS_PER_GROUP)
     return int(plan["chunk"].n_unique())
+
+
+def _room(run: Run) -> KvRoom | None:
+    if run.settings.shard_deployment:
+        room = expected_room(run.settings)
+    else:
+        waiting_since = time.perf_counter()
+        room = load_engine(run.settings).room
+        waited = time.perf_counter() - waiting_since
+        logger.info("%-9s %s has %s (waited %.1f s)", "engine", run.settings.engine, run.settings.model, waited)
+    return None if run.settings.order == "full" else room  # that order keeps nothing for the texts anyway
 
 
 def order_prompts(asked: pl.DataFrame) -> pl.DataFrame:
@@ -129,10 +139,11 @@ def cut_chunks(
 
     `lengths` are tokens of the prompts, `shared` how many of them the prompt before has as well. A chunk ends when its
     prompts with their longest answers would fill its part of the room (less the margin, by the chunks in flight; in
-    whole blocks, what neighbours share counted once), at `chunk_pairs` pairs, or at `chunk_share` of all pairs, so
-    that a crash loses little. A prompt larger than that stands alone.
+    whole blocks, what neighbours share counted once), at `chunk_pairs` pairs, or when the chunks in flight would hold
+    `chunk_share` of all pairs, which is what a crash loses. A prompt larger than that stands alone.
     """
-    most_pairs = max(1, min(settings.chunk_pairs, math.floor(settings.chunk_share * len(lengths))))
+    lost_in_a_crash = math.floor(settings.chunk_share * len(lengths) / settings.chunks_in_flight)
+    most_pairs = max(1, min(settings.chunk_pairs, lost_in_a_crash))
     block = room.block_size if room else 1
     most_blocks = room.tokens // block * (1 - settings.kv_margin) / settings.chunks_in_flight if room else math.inf
     chunks: list[int] = []

@@ -12,6 +12,8 @@ ROOMS = {
     "tasks": {"prefect", "flows", "demo", "benchmarks"},
     "flows": {"vllm", "torch", "transformers", "duckdb", "polars", "benchmarks"},
 }
+# The command line has a command for everything.
+MAY_STILL = {"flows/__main__.py": {"benchmarks"}}
 FILES = [path for room in ROOMS for path in sorted((HOME / room).rglob("*.py"))]
 
 
@@ -24,7 +26,8 @@ def imported(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HOME)))
 def test_a_file_imports_only_what_its_room_may(path: Path) -> None:
-    assert imported(path) & ROOMS[path.relative_to(HOME).parts[0]] == set()
+    name = path.relative_to(HOME)
+    assert imported(path) & ROOMS[name.parts[0]] - MAY_STILL.get(str(name), set()) == set()
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HOME)))

@@ -19,6 +19,7 @@ import pytest
 
 from tasks.engine import close_engine
 from tasks.runs import hold_date
+from tasks.settings import Settings
 from tests.integration.conftest import DS, SECONDS, Done, sayu, start_sayu, trim_source
 from tests.integration.stages import all_stages
 from tests.shop import good_answer, make_run, make_source, prepare, record
@@ -40,8 +41,11 @@ class Shop:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """Every pair is written, so that there is something to lose; one pair in 25 makes a chunk."""
-        options = {"ds": DS, "source": self.source, "serving": self.serving, "threshold": 1.0}
+        """Every pair is written, so that there is something to lose, and stages apart, so that a kill can come between.
+
+        One pair in 50 makes a chunk, and two chunks are in flight.
+        """
+        options = {"ds": DS, "source": self.source, "serving": self.serving, "threshold": 1.0, "order": "chunked"}
         return ("daily", "--json", *(text for name, value in options.items() for text in (f"--{name}", str(value))))
 
     def files(self, kind: str) -> list[Path]:
@@ -56,6 +60,9 @@ class Shop:
         return folder
 
 
+CHUNKS_IN_FLIGHT = Settings().chunks_in_flight
+
+
 @dataclass(frozen=True)
 class Killed:
     """What a kill left behind."""
@@ -68,9 +75,9 @@ class Killed:
 
     @property
     def in_flight(self) -> set[str]:
-        """The keys of the chunk that was being worked on: its answers may be lost."""
+        """The keys of the chunks that were being worked on: their answers may be lost."""
         waiting = self.plan.filter(~pl.col("key").is_in(list(self.written)))
-        return set(waiting.filter(pl.col("chunk") == pl.col("chunk").min())["key"])
+        return set(waiting.filter(pl.col("chunk").rank("dense") <= CHUNKS_IN_FLIGHT)["key"])
 
 
 def kill_when(shop: Shop, ready: Callable[[], bool]) -> Killed:
@@ -139,7 +146,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory, demo_source: Path) -> Iterato
 def killed(shop: Shop) -> list[Killed]:
     """Three kills: in an early chunk's generate, in the middle right after a decide, and between check and load."""
     early = kill_when(shop, lambda: len(shop.files("decisions")) > len(shop.files("texts")) >= 1)
-    half = len(shop.files("texts")) + 12
+    half = len(shop.files("texts")) + 24
     middle = kill_when(shop, lambda: len(shop.files("texts")) >= half)
     checks = shop.run_folder() / "checks.json"
     late = kill_when(shop, checks.exists)

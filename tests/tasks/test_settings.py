@@ -47,3 +47,19 @@ def test_a_file_that_is_no_toml_is_named() -> None:
     Path("sayu.toml").write_text("threshold: 0.2", encoding="utf-8")
     with pytest.raises(UsageError, match=r"sayu\.toml"):
         load_settings()
+
+
+def test_tuned_settings_give_way_to_whatever_is_given_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    tuned = '[measured]\nmachine = "m"\n[settings]\nchunks_in_flight = 3\nchunk_pairs = 64\nmax_num_seqs = 32\n'
+    Path("tuned.toml").write_text(tuned, encoding="utf-8")
+    monkeypatch.setenv("SAYU_CHUNK_PAIRS", "11")
+    settings = load_settings(tuned="tuned.toml", max_num_seqs="99")
+    assert (settings.chunks_in_flight, settings.chunk_pairs, settings.max_num_seqs) == (3, 11, 99)
+
+
+@pytest.mark.parametrize(("content", "named"), [(None, "no tuned settings"), ("[settings", "TOML"), ("a = 1", "tuned")])
+def test_a_file_without_tuned_settings_is_named(content: str | None, named: str) -> None:
+    if content:
+        Path("tuned.toml").write_text(content, encoding="utf-8")
+    with pytest.raises(UsageError, match=named):
+        load_settings(tuned="tuned.toml")

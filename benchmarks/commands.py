@@ -1,0 +1,45 @@
+"""What the command `sayu bench` does with its options."""
+
+from pathlib import Path
+
+import click
+
+from benchmarks.bench import run_bench
+from benchmarks.bench_report import print_bench, write_bench
+from benchmarks.sweep import run_sweep, write_tuned
+from benchmarks.variants import ladder
+from tasks.settings import Settings
+
+BENCH_OPTIONS = ("pairs", "write_share", "max_tokens", "repeats", "transformers", "quantised", "sweep")
+
+
+def measure(
+    settings: Settings,
+    out: Path,
+    name: str,
+    as_json: bool,
+    *,
+    pairs: int,
+    write_share: float,
+    max_tokens: int,
+    repeats: int,
+    transformers: bool,
+    quantised: Path | None,
+    sweep: bool,
+) -> None:
+    """Run the ladder or the sweep; print the table, and leave it in the folder `out`."""
+    if sweep:
+        bench, best = run_sweep(settings, pairs, write_share, max_tokens, repeats)
+        write_bench(bench, out, name)
+        write_tuned(bench, best, out / "tuned.toml")
+        won = ", ".join(f"{setting} {value}" for setting, value in best.items()) or "the defaults"
+        said = f"{won} won; use it with --tuned {out / 'tuned.toml'}"
+    else:
+        bench = run_bench(settings, ladder(quantised, transformers), pairs, write_share, max_tokens, repeats)
+        write_bench(bench, out, name)
+        said = "" if quantised else "INT4 weights not measured: give --quantised the folder of an AWQ or GPTQ model"
+    if as_json:
+        click.echo(bench.model_dump_json(indent=2))
+        return
+    print_bench(bench)
+    click.echo(f"{said}\n{out / name}.md".strip())
