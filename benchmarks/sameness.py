@@ -43,7 +43,7 @@ def compare(
     reference_texts: Mapping[str, str],
     threshold: float,
 ) -> Sameness:
-    """Compare p_skip and texts, by key, with those of a reference."""
+    """Compare p_skip and texts, by pair, with those of a reference."""
     both = p_skip.keys() & reference_p_skip.keys()
     in_band = {key for key in both if abs(reference_p_skip[key] - threshold) <= BAND and threshold < 1}
     differing = {key for key in both if (p_skip[key] < threshold) != (reference_p_skip[key] < threshold)}

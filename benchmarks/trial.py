@@ -41,7 +41,7 @@ WARM_UP_PAIRS = 8  # the first steps of an engine load kernels; they are nobody'
 
 @dataclass(frozen=True)
 class Trial:
-    """What one trial took, and what came out of it, by the key of a pair."""
+    """What one trial took, and what came out of it, by the JSON of a pair."""
 
     seconds: float
     engine_seconds: float
@@ -128,9 +128,10 @@ def run_trial(settings: Settings, work: Path, in_order: bool) -> Trial:
         ):
             in_flight(work_on, range(chunks), settings.chunks_in_flight)
         seconds = time.perf_counter() - start
-    keys = run.read("plan")["key"]
-    decisions = find_results(run.settings.store, "decisions", keys, run.oldest_result)
-    texts = find_results(run.settings.store, "texts", keys, run.oldest_result)
+    # by what the model read, since the keys of another model or precision are others
+    pairs = run.read("reused").unique("key").select("key", "payload")
+    decisions = find_results(run.settings.store, "decisions", pairs["key"], run.oldest_result).join(pairs, on="key")
+    texts = find_results(run.settings.store, "texts", pairs["key"], run.oldest_result).join(pairs, on="key")
     return Trial(
         seconds=seconds,
         engine_seconds=engine.seconds - before[0],
@@ -143,8 +144,8 @@ def run_trial(settings: Settings, work: Path, in_order: bool) -> Trial:
         peak_gib=max(peak) / 2**30,
         chunks=chunks,
         room=recorder.room,
-        p_skip=dict(decisions.select("key", "p_skip").iter_rows()),
-        texts=dict(texts.select("key", "answer").iter_rows()),
+        p_skip=dict(decisions.select("payload", "p_skip").iter_rows()),
+        texts=dict(texts.select("payload", "answer").iter_rows()),
         errors=sum(answer.error is not None for answer in recorder.answers),
     )
 
