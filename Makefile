@@ -4,7 +4,7 @@
 #   make demo PYTHON=python3.12 the Python to set up with (default: the first that fits)
 #   make demo DEVICE=cpu        cpu or gpu (default: gpu where nvidia-smi finds one)
 
-.PHONY: help demo test lint setup lock clean
+.PHONY: help demo ui test lint setup lock clean
 
 bin = .venv/bin
 # Tests are held to the same types as the rest; a room that does not exist (yet) is left out.
@@ -15,6 +15,9 @@ help: ## list the targets
 
 demo: setup ## a whole day on the demo shop with the demo model
 	@$(bin)/sayu demo $(ARGS)
+
+ui: setup ## Prefect's UI with everything deployed, until Ctrl-C; it says where to click
+	@$(bin)/sayu ui $(ARGS)
 
 test: setup ## run the tests
 	@$(bin)/python -m pytest $(ARGS)

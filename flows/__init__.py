@@ -1,0 +1,3 @@
+from flows.logs import follow
+
+follow()

@@ -20,10 +20,12 @@ from tasks.errors import SayuError
 from tasks.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from tasks.backfill import Only
     from tasks.report import Summary
 
-HELD_BACK = 3
-LIBRARIES = {"daily": ("great_expectations", "transformers"), "recheck": ("great_expectations",)}
+FAILED, HELD_BACK = 1, 3
+DAILY = ("great_expectations", "transformers")
+LIBRARIES = {"daily": DAILY, "backfill": DAILY, "recheck": ("great_expectations",)}
 DEMO_DATE = "2026-11-28"
 
 # The run's log, on the console and in the UI, is what sayu says; of what Prefect says of itself only the warnings (two
@@ -46,7 +48,7 @@ def _shown(default: Any) -> str:
 def settings_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for every setting, and `--json`."""
     for name, field in reversed(Settings.model_fields.items()):
-        default = "" if field.default is None else f" [default: {_shown(field.default)}]"
+        default = "" if field.default in (None, ()) else f" [default: {_shown(field.default)}]"
         text = f"{field.description}{default}"
         command = click.option(f"--{name.replace('_', '-')}", name, help=text, metavar="")(command)
     return click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")(command)
@@ -81,6 +83,38 @@ def demo(as_json: bool, **options: Any) -> None:
 def daily(ds: str | None, as_json: bool, **options: Any) -> None:
     """Write and publish the reasons of one date."""
     _run_daily(ds, load_settings(**options), as_json)
+
+
+@cli.command()
+@click.option("--start", help="The first date, YYYY-MM-DD", metavar="DATE", required=True)
+@click.option("--end", help="The last date, YYYY-MM-DD", metavar="DATE", required=True)
+@click.option(
+    "--only",
+    type=click.Choice(["missing", "failed", "all"]),
+    default="missing",
+    help="Dates without a result, those that failed or were held back, or all [default: missing]",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be run, and what that takes.")
+@settings_options
+def backfill(start: str, end: str, only: "Only", dry_run: bool, as_json: bool, **options: Any) -> None:
+    """Write and publish the reasons of a range of dates."""
+    from flows.tables import print_done, print_plan
+    from tasks.backfill import read_range
+    from tasks.preview import preview_backfill
+    from tasks.runs import parse_date
+
+    first, last, settings = parse_date(start), parse_date(end), load_settings(**options)
+    _check_request(first, settings)
+    read_range(first, last, settings)
+    if dry_run:
+        print_plan(preview_backfill(first, last, only, settings), as_json)
+        return
+    done = _in_prefect("backfill", start=first, end=last, only=only, settings=settings)
+    print_done(done, as_json)
+    if not done.complete:
+        raise SystemExit(FAILED)
+    if "held back" in done.states:
+        raise SystemExit(HELD_BACK)
 
 
 @cli.command()
@@ -143,9 +177,48 @@ def approve(ds: str, reason: str, who: str | None, as_json: bool, **options: Any
 @settings_options
 def prune(dry_run: bool, as_json: bool, **options: Any) -> None:
     """Remove what is old and not needed, and merge small result files."""
+    upkeep = _in_prefect("prune", dry_run=dry_run, settings=load_settings(**options))
     from flows.prune import print_upkeep
 
-    print_upkeep(_in_prefect("prune", dry_run=dry_run, settings=load_settings(**options)), as_json)
+    print_upkeep(upkeep, as_json)
+
+
+@cli.command()
+@click.option("--pairs", default=256, show_default=True, help="How many pairs")
+@click.option("--write-share", default=1.0, show_default=True, help="Share of the pairs that are written")
+@click.option("--max-tokens", default=20, show_default=True, help="Longest text, in tokens")
+@click.option("--repeats", default=3, show_default=True, help="How often each way is tried")
+@click.option("--transformers/--no-transformers", default=True, show_default=True, help="Begin with plain generation")
+@click.option("--quantised", type=click.Path(path_type=Path, exists=True), help="The model with INT4 weights")
+@click.option("--sweep", is_flag=True, help="Look for better settings instead, and write them to tuned.toml")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("bench"), show_default=True, help="Where to")
+@click.option("--name", default="bench", show_default=True, help="What the files are called")
+@settings_options
+def bench(as_json: bool, out: Path, name: str, **options: Any) -> None:
+    """Measure what each technique adds on this machine, with the same pairs and the same answers."""
+    from benchmarks.commands import BENCH_OPTIONS, measure
+
+    asked = {option: options.pop(option) for option in BENCH_OPTIONS}
+    measure(load_settings(**options), out, name, as_json, **asked)
+
+
+@cli.command()
+def deploy() -> None:
+    """Deploy everything to the Prefect server that is configured; again after every upgrade."""
+    from flows.server import deploy_to_configured
+
+    click.echo(f"pools, deployments and automations are on {deploy_to_configured()}")
+
+
+@cli.command()
+@click.option("--port", default=4200, help="Port of the Prefect UI.", show_default=True, metavar="N")
+@click.option("--reports-port", default=4201, help="Port at which reports are served.", show_default=True, metavar="N")
+def ui(port: int, reports_port: int) -> None:
+    """Bring up Prefect's UI with everything deployed, until Ctrl-C."""
+    _log_to_stderr()
+    from flows.ui import run_ui
+
+    run_ui(port, reports_port)
 
 
 def _run_daily(ds: str | None, settings: Settings, as_json: bool) -> None:
@@ -182,12 +255,13 @@ def _in_prefect(flow: str, **arguments: Any) -> Any:
     from flows.local_server import prefect_server
 
     with prefect_server(meanwhile=lambda: _import_libraries(flow)):
+        from flows.backfill import backfill
         from flows.daily import daily
         from flows.prune import prune
         from flows.publish import approve, rollback
         from flows.recheck import recheck
 
-        flows: tuple[Any, ...] = (daily, recheck, approve, rollback, prune)
+        flows: tuple[Any, ...] = (daily, backfill, recheck, approve, rollback, prune)
         result = {one.name: one for one in flows}[flow](**arguments, return_state=True).result(raise_on_failure=False)
     if isinstance(result, BaseException):
         raise result

@@ -4,29 +4,26 @@ import datetime as dt
 
 from prefect import flow
 from prefect.client.schemas.objects import State
-from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from flows.shard import shard
+from flows.events import tell
+from flows.parameters import SomeSettings, date_of_run, run_name
+from flows.shards import ask_engine
 from flows.stages import check, extract, inspect, load, plan, rank, report, reuse, screen, set_aside, warm_up
 from tasks.report import Summary
-from tasks.runs import open_run, yesterday
-from tasks.settings import Settings, load_settings
+from tasks.runs import open_run
+from tasks.settings import load_settings
 
 
-def _run_name() -> str:
-    return f"daily-{flow_run.parameters.get('ds') or yesterday()}"
-
-
-@flow(name="daily", flow_run_name=_run_name)
-def daily(ds: dt.date | None = None, settings: Settings | None = None) -> State[Summary]:
+@flow(name="daily", flow_run_name=run_name, on_completion=[tell], on_failure=[tell], on_crashed=[tell])
+def daily(ds: dt.date | None = None, settings: SomeSettings = None) -> State[Summary]:
     """Write and publish the reasons of one date.
 
     Args:
-        ds: The date [default: yesterday in Asia/Seoul].
-        settings: What to work with [default: sayu.toml and SAYU_… in the environment].
+        ds: The date [default: the day before the run's scheduled time, in Asia/Seoul].
+        settings: Those that are to differ, such as {"threshold": 0.6} [default: sayu.toml and SAYU_… on the worker].
     """
-    with open_run(ds or yesterday(), settings or load_settings()) as run:
+    with open_run(ds or date_of_run(), settings or load_settings()) as run:
         warm_up(run)
         extract(run)
         screen(run)
@@ -34,7 +31,7 @@ def daily(ds: dt.date | None = None, settings: Settings | None = None) -> State[
             reuse(run)
             rank(run)
             if chunks := plan(run):
-                shard(run, list(range(chunks)))
+                ask_engine(run, chunks)
         else:
             set_aside(run)
         gate = check(run)

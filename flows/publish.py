@@ -6,24 +6,26 @@ import getpass
 from prefect import flow
 
 from checks.gate import Gate, Verdict
+from flows.events import tell
+from flows.parameters import SomeSettings, run_name
 from flows.stages import report
 from tasks.errors import PublicationError
 from tasks.load import Approval, Publication, load_date, roll_back
 from tasks.report import Summary
 from tasks.reports.index import write_index
 from tasks.runs import hold_date, last_finished_run
-from tasks.settings import Settings, load_settings
+from tasks.settings import load_settings
 
 
-@flow(name="approve", flow_run_name="approve-{ds}")
-def approve(ds: dt.date, reason: str, who: str | None = None, settings: Settings | None = None) -> Summary:
+@flow(name="approve", flow_run_name=run_name, on_completion=[tell], on_failure=[tell])
+def approve(ds: dt.date, reason: str, who: str | None = None, settings: SomeSettings = None) -> Summary:
     """Publish a held-back date after all; reason, time and who are recorded with the publication.
 
     Args:
         ds: The date.
         reason: Why it may be published although the gate holds it back.
         who: Who says so [default: the user that runs this].
-        settings: What to work with [default: sayu.toml and SAYU_… in the environment].
+        settings: Those that are to differ, such as {"threshold": 0.6} [default: sayu.toml and SAYU_… on the worker].
     """
     settings = settings or load_settings()
     with hold_date(settings.store, ds):
@@ -35,13 +37,13 @@ def approve(ds: dt.date, reason: str, who: str | None = None, settings: Settings
         return report(run, gate, publication)
 
 
-@flow(name="rollback", flow_run_name="rollback-{ds}")
-def rollback(ds: dt.date, settings: Settings | None = None) -> tuple[Publication, Publication | None]:
+@flow(name="rollback", flow_run_name=run_name, on_completion=[tell], on_failure=[tell])
+def rollback(ds: dt.date, settings: SomeSettings = None) -> tuple[Publication, Publication | None]:
     """Withdraw a date's live publication; the one before it, if there is one, is live again.
 
     Args:
         ds: The date.
-        settings: What to work with [default: sayu.toml and SAYU_… in the environment].
+        settings: Those that are to differ, such as {"threshold": 0.6} [default: sayu.toml and SAYU_… on the worker].
     """
     settings = settings or load_settings()
     with hold_date(settings.store, ds):

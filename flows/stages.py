@@ -43,7 +43,7 @@ def stage(name: str, function: Callable[Concatenate[Run, P], R], said: str = "")
             logger.info("%-9s %s (%.1f s)", name, said.format(result), seconds)
         return result
 
-    return _as_task(name, timed)  # type: ignore[no-any-return]
+    return _as_task(name, timed, name)  # type: ignore[no-any-return]
 
 
 def report_and_show(run: Run, gate: Gate, publication: Publication | None) -> Summary:
@@ -54,8 +54,9 @@ def report_and_show(run: Run, gate: Gate, publication: Publication | None) -> Su
     return summary
 
 
-def _as_task(name: str, function: Any) -> Any:
-    return task(name=name, cache_policy=NO_CACHE)(function)  # the run folder is what is kept, not task results
+def _as_task(name: str, function: Any, run_name: str) -> Any:
+    # the run folder is what is kept, not task results
+    return task(name=name, task_run_name=run_name, cache_policy=NO_CACHE)(function)
 
 
 warm_up = stage("warm up", warm_up_engine)
@@ -69,8 +70,8 @@ plan = stage("plan", plan_chunks, "{:,} chunks")
 skip_plan = stage("skip plan", plan_nothing)
 # A task run for each chunk and stage, which costs some 4 ms here and 10 ms in the server; chunks overlap, so the shard
 # times them together.
-decide: Callable[[Run, int], int] = _as_task("decide", decide_chunk)
-generate: Callable[[Run, int], int] = _as_task("generate", generate_chunk)
+decide: Callable[[Run, int], int] = _as_task("decide", decide_chunk, "decide-{chunk}")
+generate: Callable[[Run, int], int] = _as_task("generate", generate_chunk, "generate-{chunk}")
 check = stage("check", check_date, "{0.verdict}")
 load = stage("load", load_date)
 report = stage("report", report_and_show)

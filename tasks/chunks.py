@@ -14,6 +14,7 @@ import polars as pl
 
 from tasks.engine import Completion
 from tasks.records import FAILURES, PLAN
+from tasks.results import Kind, read_results, write_results
 from tasks.runs import Run
 
 # Opening the plan costs some 10 ms, as much as a chunk of answers costs to store; this many chunks are a few megabytes.
@@ -39,6 +40,18 @@ def chunk_name(run: Run, rows: pl.DataFrame) -> str:
     return f"{run.ds}-{run.key}-{keys}"
 
 
+def read_stored(run: Run, kind: Kind, name: str) -> pl.DataFrame:
+    """What this run has stored of a chunk already: more than nothing where it is asked once more, after a crash."""
+    return read_results(run.settings.store, kind, name).filter(pl.col("finished_at") >= run.started_at)
+
+
+def store_more(run: Run, kind: Kind, name: str, rows: pl.DataFrame) -> None:
+    """Store results of a chunk beside those that this run has stored of it before; the new ones count."""
+    if not rows.is_empty():
+        before = read_stored(run, kind, name).join(rows, on="key", how="anti", maintain_order="left")
+        write_results(run.settings.store, kind, name, pl.concat([before, rows]))
+
+
 def write_failures(run: Run, stage: str, chunk: int, answered: Sequence[tuple[str, Completion]]) -> None:
     """Leave the pairs that got no answer, if there are any, with their errors."""
     failed = [(key, stage, answer.error) for key, answer in answered if answer.error is not None]
@@ -46,6 +59,9 @@ def write_failures(run: Run, stage: str, chunk: int, answered: Sequence[tuple[st
         run.write(f"failures/{stage}-{chunk:05d}", pl.DataFrame(failed, schema=FAILURES, orient="row"))
 
 
-def now() -> dt.datetime:
-    """When a result was finished."""
-    return dt.datetime.now(dt.UTC)
+def now(run: Run) -> dt.datetime:
+    """When a result was finished: never before its run began, though a clock be set back or another worker's be slow.
+
+    By this time a run knows its own results.
+    """
+    return max(dt.datetime.now(dt.UTC), run.started_at)

@@ -9,26 +9,27 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tasks.chunks import chunk_name, now, read_chunk, write_failures
+from tasks.chunks import chunk_name, now, read_chunk, read_stored, store_more, write_failures
 from tasks.engine import Completion, Request, Sampling, load_engine
 from tasks.generate import store_texts
 from tasks.records import DECISIONS
 from tasks.renderer import load_renderer
-from tasks.results import write_results
 from tasks.runs import Run
 
 
 def decide_chunk(run: Run, chunk: int) -> int:
-    """Ask for the decisions of one chunk; returns how many pairs were decided.
+    """Ask for the decisions of one chunk that are not there yet; returns how many of its pairs this run has decided.
 
     Raises:
         EngineError: the engine broke; finished chunks are kept.
     """
     rows = read_chunk(run, chunk)
-    asked = rows.filter(pl.col("ask") == "decide")
-    if asked.is_empty():
-        return 0
     name = chunk_name(run, rows)
+    to_decide = rows.filter(pl.col("ask") == "decide")
+    asked = to_decide.join(read_stored(run, "decisions", name), on="key", how="anti", maintain_order="left")
+    decided = to_decide.height - asked.height
+    if asked.is_empty():
+        return decided
     renderer = load_renderer(run.settings.prompt, run.settings.model)
     choice = renderer.choice(run.settings.threshold)
     sampling = renderer.prompt.sampling
@@ -41,7 +42,7 @@ def decide_chunk(run: Run, chunk: int) -> int:
     store_texts(run, name, written, renderer)
     _store_decisions(run, name, answered)
     write_failures(run, "decide", chunk, answered)
-    return sum(answer.error is None for answer in completions)
+    return decided + sum(answer.error is None for answer in completions)
 
 
 def skip_probability(write_logprob: float, skip_logprob: float) -> float:
@@ -50,12 +51,11 @@ def skip_probability(write_logprob: float, skip_logprob: float) -> float:
 
 
 def _store_decisions(run: Run, name: str, answered: Sequence[tuple[str, Completion]]) -> None:
-    decisions = [_decision(key, answer) for key, answer in answered if answer.error is None]
-    if decisions:
-        write_results(run.settings.store, "decisions", name, pl.DataFrame(decisions, schema=DECISIONS, orient="row"))
+    decisions = [_decision(run, key, answer) for key, answer in answered if answer.error is None]
+    store_more(run, "decisions", name, pl.DataFrame(decisions, schema=DECISIONS, orient="row"))
 
 
-def _decision(key: str, answer: Completion) -> tuple[object, ...]:
+def _decision(run: Run, key: str, answer: Completion) -> tuple[object, ...]:
     write, skip = answer.label_logprobs
     mass = math.exp(write) + math.exp(skip)
-    return key, skip_probability(write, skip), mass, answer.prompt_tokens, answer.cached_tokens, now()
+    return key, skip_probability(write, skip), mass, answer.prompt_tokens, answer.cached_tokens, now(run)

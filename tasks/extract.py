@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from tasks.errors import SourceError
+from tasks.errors import SourceError, UsageError
 from tasks.prompt import clean_name
 from tasks.records import CANDIDATES, CATALOGUE, conform
 from tasks.runs import Run
@@ -18,6 +18,7 @@ from tasks.settings import HOME
 
 STATEMENT = HOME / "sql" / "extract_candidates.sql"
 DATES = HOME / "sql" / "list_dates.sql"
+DATES_BETWEEN = HOME / "sql" / "list_dates_between.sql"
 ITEMS = HOME / "sql" / "list_items.sql"
 
 
@@ -39,7 +40,7 @@ def read_candidates(source: str, ds: dt.date) -> pl.DataFrame:
         try:
             rows: pl.DataFrame = connection.sql(STATEMENT.read_text(encoding="utf-8"), params={"ds": ds}).pl()
             if rows.is_empty():
-                raise _no_candidates(connection, source, ds)
+                raise SourceError(*_no_candidates(connection, source, f"on {ds}", "--ds"))
         except duckdb.Error as error:
             raise _not_as_agreed(source, STATEMENT, error) from error
     missing = set(CANDIDATES.names()) - {"candidate_id"} - set(rows.columns)
@@ -59,6 +60,24 @@ def read_catalogue(source: str) -> pl.DataFrame:
             raise _not_as_agreed(source, ITEMS, error) from error
     names = {clean_name(name) for (name,) in rows}
     return pl.DataFrame({"item_name": sorted(names - {""})}, schema=CATALOGUE)
+
+
+def read_dates(source: str, start: dt.date, end: dt.date) -> list[dt.date]:
+    """The dates from `start` to `end` that have recommendations, in order.
+
+    Raises:
+        SourceError: the source can't be opened, or a table or column is missing.
+        UsageError: none of the dates has any.
+    """
+    with open_source(source) as connection:
+        try:
+            values = {"first_date": start, "last_date": end}
+            rows = connection.execute(DATES_BETWEEN.read_text(encoding="utf-8"), values).fetchall()
+            if not rows:
+                raise UsageError(*_no_candidates(connection, source, f"from {start} to {end}", "--start and --end"))
+        except duckdb.Error as error:
+            raise _not_as_agreed(source, DATES_BETWEEN, error) from error
+    return [ds for (ds,) in rows]
 
 
 def clean_candidates(rows: pl.DataFrame) -> pl.DataFrame:
@@ -108,10 +127,10 @@ def _not_as_agreed(source: str, statement: Path, error: Exception) -> SourceErro
     )
 
 
-def _no_candidates(connection: duckdb.DuckDBPyConnection, source: str, ds: dt.date) -> SourceError:
+def _no_candidates(connection: duckdb.DuckDBPyConnection, source: str, when: str, option: str) -> tuple[str, str]:
     first, last = connection.execute(DATES.read_text(encoding="utf-8")).fetchone() or (None, None)
     held = f"it holds {first} to {last}" if first else "it holds no recommendations at all"
-    return SourceError(f"{source} has no candidates on {ds}: {held}", "choose one of its dates with --ds")
+    return f"{source} has no candidates {when}: {held}", f"choose one of its dates with {option}"
 
 
 def _first_line(error: Exception) -> str:

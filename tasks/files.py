@@ -13,7 +13,6 @@ import polars as pl
 
 from tasks.errors import StoreError
 
-
 # What `replacing` writes to, and what DuckDB keeps beside a file that it writes: a killed writer leaves them.
 TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.tmp(\.wal)?")
 
@@ -38,13 +37,17 @@ def replacing(path: Path) -> Iterator[Path]:
             "give --store a folder that you may write to, with room on its disk",
         ) from error
     finally:
-        beside.unlink(missing_ok=True)
+        for left in (beside, beside.with_name(f"{beside.name}.wal")):  # the second is DuckDB's
+            left.unlink(missing_ok=True)
 
 
 def write_parquet(frame: pl.DataFrame, path: Path, row_group_size: int | None = None) -> None:
     """Write a frame as one Parquet file, whole or not at all."""
     with replacing(path) as beside:
-        frame.write_parquet(beside, compression="zstd", row_group_size=row_group_size)
+        try:
+            frame.write_parquet(beside, compression="zstd", row_group_size=row_group_size)
+        except pl.exceptions.ComputeError as error:  # what polars raises on a full disk
+            raise OSError(str(error).rpartition("IO error: ")[2]) from error
 
 
 def write_json(value: Any, path: Path) -> None:

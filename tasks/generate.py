@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tasks.chunks import chunk_name, now, read_chunk, write_failures
+from tasks.chunks import chunk_name, now, read_chunk, read_stored, store_more, write_failures
 from tasks.engine import Completion, Request, Sampling, load_engine
 from tasks.records import TEXTS
 from tasks.renderer import Renderer, load_renderer
-from tasks.results import read_results, write_results
+from tasks.results import read_results
 from tasks.runs import Run
 
 
@@ -28,7 +28,7 @@ def generate_chunk(run: Run, chunk: int) -> int:
     rows = read_chunk(run, chunk)
     name = chunk_name(run, rows)
     to_write = pairs_to_write(rows, read_results(run.settings.store, "decisions", name), run.settings.threshold)
-    written = read_results(run.settings.store, "texts", name).filter(pl.col("finished_at") >= run.started_at)
+    written = read_stored(run, "texts", name)
     asked = to_write.join(written, on="key", how="anti", maintain_order="left")
     if asked.is_empty():
         return written.height
@@ -38,7 +38,7 @@ def generate_chunk(run: Run, chunk: int) -> int:
     engine = load_engine(run.settings)
     completions = engine.complete(requests, Sampling(sampling.temperature, sampling.seed, renderer.stop_ids), name)
     answered = list(zip(asked["key"], completions, strict=True))
-    store_texts(run, name, answered, renderer, written)
+    store_texts(run, name, answered, renderer)
     write_failures(run, "generate", chunk, answered)
     return written.height + sum(answer.error is None for answer in completions)
 
@@ -50,25 +50,16 @@ def pairs_to_write(rows: pl.DataFrame, decisions: pl.DataFrame, threshold: float
     return rows.join(new, on="key", how="left", maintain_order="left").filter(p_skip < threshold)
 
 
-def store_texts(
-    run: Run,
-    name: str,
-    answered: Sequence[tuple[str, Completion]],
-    renderer: Renderer,
-    before: pl.DataFrame | None = None,
-) -> None:
-    """Store what was written of a chunk, beside the texts `before` that it has already. Errors are left out.
+def store_texts(run: Run, name: str, answered: Sequence[tuple[str, Completion]], renderer: Renderer) -> None:
+    """Store what was written of a chunk. Errors are left out.
 
     A completion that begins with the label `write` is one request's decision and text: its prompt counts as decide's.
     """
-    texts = [_text(key, answer, renderer) for key, answer in answered if answer.error is None]
-    if texts:
-        new = pl.DataFrame(texts, schema=TEXTS, orient="row")
-        both = new if before is None else pl.concat([before, new])
-        write_results(run.settings.store, "texts", name, both)
+    texts = [_text(run, key, answer, renderer) for key, answer in answered if answer.error is None]
+    store_more(run, "texts", name, pl.DataFrame(texts, schema=TEXTS, orient="row"))
 
 
-def _text(key: str, answer: Completion, renderer: Renderer) -> tuple[object, ...]:
+def _text(run: Run, key: str, answer: Completion, renderer: Renderer) -> tuple[object, ...]:
     fused = bool(answer.label_logprobs)
     written = answer.token_ids[1:] if fused else answer.token_ids
     return (
@@ -78,5 +69,5 @@ def _text(key: str, answer: Completion, renderer: Renderer) -> tuple[object, ...
         0 if fused else answer.prompt_tokens,
         0 if fused else answer.cached_tokens,
         len(written),
-        now(),
+        now(run),
     )

@@ -186,10 +186,12 @@ def _new_serving_file(serving_file: Path, smaller: bool = False) -> Iterator[duc
                     _execute(connection, statement)
                 yield connection
                 connection.commit()
+                # closing would do it too, and keep silent where the disk is full: without the rows that are in the log
+                connection.execute("CHECKPOINT")
             if smaller:
                 _shrink(beside)
     except duckdb.Error as error:
-        raise _unreadable(serving_file, error) from error
+        raise (_unwritten if "Could not write" in str(error) else _unreadable)(serving_file, error) from error
     finally:
         lock.release()
 
@@ -212,6 +214,7 @@ def _shrink(file: Path) -> None:
         connection.execute(f"ATTACH '{_quoted(file)}' AS old (READ_ONLY)")
         connection.execute(f"ATTACH '{_quoted(beside)}' AS new")
         connection.execute("COPY FROM DATABASE old TO new")
+        connection.execute("CHECKPOINT new")  # see above
         connection.execute("DETACH new")
 
 
@@ -233,6 +236,11 @@ def _digest(reasons: pl.DataFrame) -> str:
     """Over everything that readers see of a publication, except when it was made."""
     rows = reasons.drop("generated_at").sort("recommended_item_id", "reason_item_id")
     return hashlib.blake2b(rows.write_json().encode(), digest_size=16).hexdigest()
+
+
+def _unwritten(serving_file: Path, error: Exception) -> StoreError:
+    why = str(error).splitlines()[0].rpartition(": ")[2]
+    return StoreError(f"{serving_file} can't be written: {why}", "make room on its disk for twice the file")
 
 
 def _unreadable(serving_file: Path, error: Exception) -> PublicationError:

@@ -2,7 +2,8 @@
 
 Kept whatever its age: what readers see and what a rollback brings back, with the run folders that it came from (the
 dates that drift is measured against are among them), and the last finished run of each date that has another reason
-to stay.
+to stay. Of the run folders behind what is published only what is read later stays: the report with its rows, the
+outcomes, the statistics and what was asked for and seen. The frames that its stages left for one another go.
 """
 
 import datetime as dt
@@ -14,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR
 
+from pydantic import ValidationError
+
+from checks.gate import Gate, Verdict
 from tasks.errors import PublicationError
 from tasks.files import TEMPORARY
 from tasks.load import Kept
@@ -29,7 +33,14 @@ WRITING = dt.timedelta(days=1)
 SETTLED = dt.timedelta(hours=6)
 # Merged files are about this large: few enough to open, small enough to be put together in memory. Those of half the
 # size and more stay as they are until all they hold has expired, so that no result is written again and again.
-MERGED_BYTES = 64 * 2**20
+MERGED_BYTES = 32 * 2**20
+
+# What a run's stages leave for one another, and a run of the same request makes anew. Not `cache.parquet`: the report
+# links to it, and it has a row a chunk, not a row a pair.
+FRAMES = ("candidates.parquet", "catalogue.parquet", "screened.parquet", "reused.parquet", "ranked_out.parquet",
+          "plan.parquet", "failures")  # fmt: skip
+# Folders of a store that others look after: what `sayu ui` runs, and what is known of engines.
+OTHERS = ("ui", "engines")
 
 DATE = re.compile(r"(?:ds=)?(\d{4}-\d{2}-\d{2})")
 
@@ -78,7 +89,9 @@ def measure(kind: str, path: Path, ds: dt.date | None = None) -> Old:
 
 
 def old_runs(settings: Settings, limits: Limits, publications: Iterable[Kept]) -> Iterator[Old]:
-    """The run folders that are old and that nothing needs.
+    """The run folders that are old and that nothing needs; and, of those that what is published came from, the frames.
+
+    The frames stay while the gate holds one of the date's runs back: `approve` reads the plan.
 
     Raises:
         PublicationError: the serving file is not there, though one of the runs was published.
@@ -90,10 +103,14 @@ def old_runs(settings: Settings, limits: Limits, publications: Iterable[Kept]) -
         if needed:
             manifests = sorted(folder.glob("*/manifest.json"), key=lambda path: path.stat().st_mtime)
             needed |= {manifest.parent for manifest in manifests[-1:]}
+        keeps_frames = any(_may_be_approved(path) for path in needed)
         for run in runs:
             if run.path not in needed:
                 _check_serving(settings.serving_file, run.path / "manifest.json")
                 yield run
+            elif run.path in published and run.changed < limits.runs and not keeps_frames:
+                frames = [run.path / name for name in FRAMES]
+                yield from (measure("old frames", frame, run.ds) for frame in frames if frame.exists())
 
 
 def old_results(store: Path, kind: Kind, limits: Limits, busy: Set[dt.date]) -> tuple[list[Old], list[list[Old]]]:
@@ -126,7 +143,9 @@ def old_remains(settings: Settings, limits: Limits) -> Iterator[Old]:
         if ds is not None and ds < first and not any(runs_of(store, ds).glob("*")):
             yield measure("locks", path, ds)
     for path in sorted({*store.rglob(".*.tmp*"), *settings.serving_file.parent.glob(".*.tmp*")}):
-        if TEMPORARY.fullmatch(path.name) and (file := measure("left-over files", path)).changed < limits.writing:
+        if not TEMPORARY.fullmatch(path.name) or any(store / name in path.parents for name in OTHERS):
+            continue
+        if (file := measure("left-over files", path)).changed < limits.writing:
             yield file
 
 
@@ -149,6 +168,15 @@ def _groups(files: Iterable[Old]) -> list[list[Old]]:
             room = MERGED_BYTES - file.bytes
         groups[-1].append(file)
     return [group for group in groups if len(group) > 1]
+
+
+def _may_be_approved(folder: Path) -> bool:
+    """Whether the gate held a run back, or whether that can't be told."""
+    try:
+        gate = Gate.model_validate_json((folder / "checks.json").read_text(encoding="utf-8"))
+    except (OSError, ValidationError):
+        return True
+    return gate.verdict is Verdict.HELD_BACK
 
 
 def _check_serving(serving_file: Path, manifest: Path) -> None:

@@ -1,13 +1,15 @@
-"""How far a shard is: lines in the log while it works, and what the engine did in `engine.json` at its end."""
+"""How far a shard is: lines in the log while it works, and what the engine did at its end (see tasks.shards)."""
 
 import logging
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 from tasks.engine import TimedEngine
 from tasks.runs import Run
+from tasks.shards import leave_account
 
 logger = logging.getLogger("sayu")
 SECONDS_BETWEEN_LINES = 5
@@ -16,9 +18,15 @@ SECONDS_BETWEEN_LINES = 5
 class Progress:
     """Counts what the chunks of a shard report, from whatever thread."""
 
-    def __init__(self, run: Run, engine: TimedEngine, chunks: int) -> None:
-        """Begin to count for a shard of so many chunks."""
-        self._run, self._engine, self._chunks = run, engine, chunks
+    def __init__(
+        self, run: Run, engine: TimedEngine, chunks: int, name: str, show: Callable[[float], None] | None = None
+    ) -> None:
+        """Begin to count for a shard of so many chunks; `name` is its own.
+
+        `show` is told, with each line, which share of them is finished; it returns at once.
+        """
+        self._show = show
+        self._run, self._engine, self._chunks, self._name = run, engine, chunks, name
         self._finished = self._pairs = self._texts = 0
         self._lock = threading.Lock()
         self._started = self._said = time.monotonic()
@@ -37,6 +45,8 @@ class Progress:
             now = time.monotonic()
             if now - self._said > SECONDS_BETWEEN_LINES or self._finished == self._chunks:
                 self._said = now
+                if self._show:
+                    self._show(self._finished / self._chunks)
                 left = (now - self._started) / self._finished * (self._chunks - self._finished)
                 progress = (self._finished, self._chunks, self._pairs, self._texts, left)
                 logger.info(
@@ -50,12 +60,11 @@ class Progress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Leave in the run folder what the engine did for this shard."""
         seconds, preemptions = self._before
-        self._run.add_seconds("decide and generate", time.monotonic() - self._started)
         room = self._engine.room
-        engine = {
+        account: dict[str, float | int | None] = {
             "busy_seconds": round(self._engine.seconds - seconds, 3),
             "preemptions": self._engine.preemptions - preemptions,
-            "block_size": room and room.block_size,
-            "room_tokens": room and room.tokens,
+            "block_size": room.block_size if room else None,
+            "room_tokens": room.tokens if room else None,
         }
-        self._run.write_json("engine", engine)
+        leave_account(self._run, self._name, account)

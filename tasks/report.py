@@ -17,7 +17,7 @@ from tasks.reports.summary import Summary, Tokens, latest_summary, summarize
 from tasks.reports.words import Language, words
 from tasks.runs import Run
 
-__all__ = ["Summary", "Tokens", "artifact_markdown", "latest_summary", "report_date"]
+__all__ = ["Summary", "Tokens", "artifact_markdown", "latest_summary", "plain_text", "report_date"]
 
 
 def report_date(run: Run, gate: Gate, publication: Publication | None) -> Summary:
@@ -40,7 +40,7 @@ def artifact_markdown(summary: Summary, language: Language = "en") -> str:
     """A date in short, as Markdown for the Prefect UI: the verdict, why, the counts, and where the report is."""
     w = words(language)
     lines = [f"## {summary.ds}: {w[summary.kind]}", ""]
-    lines += [f"- {_plain(reason)}" for reason in summary.reasons]
+    lines += [f"- {plain_text(reason)}" for reason in summary.reasons]
     lines += ["", f"| {w['outcome']} | {w['pairs']} |", "|---|---:|"]
     names = {outcome: w[f"outcome_{outcome}"] for outcome in summary.outcomes} | {"published": w[summary.passed]}
     lines += [f"| {names[outcome]} | {pairs:,} |" for outcome, pairs in summary.outcomes.items()]
@@ -49,12 +49,12 @@ def artifact_markdown(summary: Summary, language: Language = "en") -> str:
     return "\n".join(lines)
 
 
+def plain_text(text: str) -> str:
+    """Text that neither Markdown nor HTML takes for more than text."""
+    return "".join(f"\\{letter}" if letter in "\\`*_[]#|~!" else letter for letter in escape(" ".join(text.split())))
+
+
 def _data_docs(run: Run) -> str | None:
     """Where Great Expectations' own pages are, seen from the report."""
     index = run.settings.data_docs_folder / "site" / "index.html"
     return os.path.relpath(index, run.folder) if index.exists() else None
-
-
-def _plain(text: str) -> str:
-    """Text that neither Markdown nor HTML takes for more than text."""
-    return "".join(f"\\{letter}" if letter in "\\`*_[]#|~!" else letter for letter in escape(" ".join(text.split())))

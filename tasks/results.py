@@ -92,26 +92,25 @@ def newest_results(files: Sequence[Path]) -> dict[Path, dt.datetime]:
         return {file: newest for half in halves for file, newest in newest_results(half).items()}
 
 
-def merge_results(store: Path, kind: Kind, files: Sequence[Path], oldest: dt.datetime) -> list[Path]:
-    """Store the results of many files in one more file, and return those that it stands for: they may be removed.
+def merge_results(store: Path, kind: Kind, files: Sequence[Path], oldest: dt.datetime) -> None:
+    """Store the results of many files in one more file, after which the many may be removed.
 
     Of each key the newest result counts; those older than `oldest` are left out. Until the files are removed, a key is
     found twice, which does no harm.
 
     Raises:
-        StoreError: the store can't be written. Nothing is lost.
+        StoreError: a file can't be read, or the store can't be written. Nothing is lost.
     """
-    frames = {file: rows for file in files if (rows := _read_or_set_aside(store, kind, file)) is not None}
-    rows = pl.concat([SCHEMAS[kind].to_frame(), *frames.values()]).filter(pl.col("finished_at") >= oldest)
+    frames = [rows for file in files if (rows := _read_or_set_aside(store, kind, file)) is not None]
+    rows = pl.concat([SCHEMAS[kind].to_frame(), *frames]).filter(pl.col("finished_at") >= oldest)
     if not rows.is_empty():
         newest = rows.sort("finished_at").unique("key", keep="last", maintain_order=True)
         write_results(store, kind, f"merged-{uuid.uuid4().hex[:12]}", newest)
-    return list(frames)
 
 
 def _mended(store: Path, kind: Kind, files: Sequence[Path]) -> bool:
     """Whether a reading that failed is worth another: a file is gone by now, or was damaged and is set aside."""
-    if not all(file.exists() for file in files):
+    if not all(file.exists() for file in files):  # no need to read them all
         return True
     gone = [file for file in files if _read_or_set_aside(store, kind, file) is None]
     return len(gone) > 0

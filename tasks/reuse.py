@@ -16,16 +16,7 @@ def reuse_results(run: Run) -> int:
     """Look every pair up in the result store; returns how many need nothing more from the model."""
     screened = run.read("screened")
     candidates = run.read("candidates").join(screened, on="candidate_id", how="anti", maintain_order="left")
-    keyed = add_keys(candidates, run)
-    store, oldest = run.settings.store, run.oldest_result
-    decisions = find_results(store, "decisions", keyed["key"], oldest).select("key", "p_skip")
-    texts = find_results(store, "texts", keyed["key"], oldest).select("key", has_text=pl.lit(True))
-    reused = (
-        keyed.join(decisions, on="key", how="left", maintain_order="left")
-        .join(texts, on="key", how="left", maintain_order="left")
-        .with_columns(pl.col("has_text").fill_null(False))
-        .pipe(conform, REUSED)
-    )
+    reused = add_stored(add_keys(candidates, run), run).pipe(conform, REUSED)
     run.write("reused", reused)
     return reused.filter(is_finished(run.settings.threshold)).height
 
@@ -43,4 +34,16 @@ def add_keys(candidates: pl.DataFrame, run: Run) -> pl.DataFrame:
         "candidate_id",
         payload=pl.Series(payloads, dtype=pl.String),
         key=pl.Series([result_key(text, prompt, run.model) for text in payloads], dtype=pl.String),
+    )
+
+
+def add_stored(keyed: pl.DataFrame, run: Run) -> pl.DataFrame:
+    """`p_skip` and `has_text` of each row's `key`, as the result store holds them."""
+    store, oldest = run.settings.store, run.oldest_result
+    decisions = find_results(store, "decisions", keyed["key"], oldest).select("key", "p_skip")
+    texts = find_results(store, "texts", keyed["key"], oldest).select("key", has_text=pl.lit(True))
+    return (
+        keyed.join(decisions, on="key", how="left", maintain_order="left")
+        .join(texts, on="key", how="left", maintain_order="left")
+        .with_columns(pl.col("has_text").fill_null(False))
     )

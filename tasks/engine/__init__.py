@@ -85,7 +85,11 @@ class Engine(Protocol):
 
     max_model_len: int  # tokens of prompt and answer together
     room: KvRoom | None  # None: the engine has no cache, or does not say
-    preemptions: int  # answers that lost their KV half-way and were computed again, since the engine was loaded
+
+    @property
+    def preemptions(self) -> int:
+        """How many answers lost their KV half-way and were computed again, since the engine was loaded."""
+        ...
 
     def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
         """Continue every prompt; one completion per request, in the same order. Several threads may call it at once.
@@ -96,6 +100,10 @@ class Engine(Protocol):
         Raises:
             EngineError: the engine itself broke.
         """
+        ...
+
+    def forget(self) -> None:
+        """Empty the prefix cache, where there is one: for measuring. Nobody may be waiting for an answer."""
         ...
 
     def close(self) -> None:
@@ -135,6 +143,10 @@ class TimedEngine:
                 if self._callers == 0:
                     self.seconds += time.perf_counter() - self._busy_since
 
+    def forget(self) -> None:
+        """See `Engine.forget`."""
+        self._engine.forget()
+
     def close(self) -> None:
         """See `Engine.close`."""
         self._engine.close()
@@ -148,16 +160,18 @@ def load_engine(settings: Settings) -> TimedEngine:
     """The engine that the settings ask for; waits where another thread is loading it.
 
     It stays loaded for the life of the process, so that the dates of a range share one; asking with other settings
-    closes it and loads another.
+    closes it and loads another. One that breaks starts itself again (see tasks.engine.steady).
 
     Raises:
         EngineError: it can't be started with these settings.
     """
+    from tasks.engine.steady import SteadyEngine
+
     wanted = engine_settings(settings)
     with _loading:
         if wanted not in _loaded:
             close_engine()
-            _loaded[wanted] = TimedEngine(_start(settings))
+            _loaded[wanted] = TimedEngine(SteadyEngine(lambda: _start(settings)))
         return _loaded[wanted]
 
 
@@ -172,6 +186,13 @@ def load_engine_meanwhile(settings: Settings) -> None:
             load_engine(settings)
 
     threading.Thread(target=load, name="load-engine", daemon=True).start()
+
+
+def put_engine(settings: Settings, engine: Engine) -> None:
+    """Let `load_engine` give out this engine for these settings, in place of the one that is loaded: for measuring."""
+    with _loading:
+        _loaded.clear()
+        _loaded[engine_settings(settings)] = TimedEngine(engine)
 
 
 def close_engine() -> None:

@@ -58,6 +58,9 @@ class Recorded:
         """See `Engine.complete`."""
         return [self._answer(request) for request in requests]
 
+    def forget(self) -> None:
+        """Nothing is cached here."""
+
     def close(self) -> None:
         """Forget the recording."""
         self._answers = {}

@@ -59,6 +59,9 @@ class TransformersBatch:
             done += [replace(answer, seconds=seconds) for answer in answers]
         return done
 
+    def forget(self) -> None:
+        """Nothing is cached here."""
+
     def close(self) -> None:
         """Give back the model's memory."""
         del self._model

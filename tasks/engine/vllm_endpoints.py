@@ -5,13 +5,12 @@ All of it runs in one event loop: between two `await`s nothing changes, so nothi
 
 import asyncio
 import contextlib
-import datetime as dt
 import logging
 import random
+import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from tasks.engine import KvRoom
+from tasks.engine.vllm_http import (
+    LONGEST_WAIT,
+    broken_off,
+    kv_room,
+    message,
+    preemptions_counted,
+    seconds_to_wait,
+    words,
+)
 from tasks.errors import EngineError
 
 logger = logging.getLogger("sayu")
@@ -28,10 +36,10 @@ logger = logging.getLogger("sayu")
 TIMEOUT = httpx.Timeout(300, connect=10, pool=None)
 PROBE_SECONDS = 10  # for what a living server answers at once
 # Shorter than the 5 s after which vLLM closes an idle connection, perhaps while we write into it.
-LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=3)
+LIMITS = httpx.Limits(keepalive_expiry=3)
 NOT_NOW = {httpx.codes.REQUEST_TIMEOUT, httpx.codes.TOO_MANY_REQUESTS}  # all other 4xx are about the request itself
 ATTEMPTS = 7  # with the waits below half a minute in all, what an overloaded server needs to get through its queue
-FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # seconds
+FIRST_WAIT = 0.5  # seconds
 SECONDS_DEAD = 15.0  # until a server that is gone is looked for again; to load a model takes longer
 
 
@@ -59,23 +67,28 @@ class Endpoint:
         alive: whether it is worth asking. One that is gone is looked for in the background until it is back.
         outstanding: how many requests were given to it and have no answer yet.
         given: how many groups it was ever given.
-        slots: how many requests it is sent at a time.
     """
 
     def __init__(self, url: str, model: Path, at_once: int) -> None:
-        """A server at `url` that should serve `model`."""
+        """A server at `url` that should serve `model`, and is sent so many requests at once."""
         self.url = url
         self.alive = True
         self.outstanding = 0
         self.given = 0
-        self.slots = asyncio.Semaphore(at_once)
         self.served: Served | None = None
         self.why_gone = ""
         self._model = model
-        self._client = httpx.AsyncClient(base_url=url, timeout=TIMEOUT, limits=LIMITS)
+        # A client with 256 connections looks through them all at every request, which takes five times as long as the
+        # request: so each has one connection. The last one that was used is open, hence last in, first out.
+        secure = httpx.create_ssl_context()
+        self._clients = [_client(url, secure) for _ in range(at_once)]
+        self._free: asyncio.LifoQueue[httpx.AsyncClient] = asyncio.LifoQueue()
+        for client in self._clients:
+            self._free.put_nowait(client)
+        self._client = _client(url, secure)  # for questions about the server itself
         self._probing = asyncio.Lock()
         self._seen_alive = 0.0
-        self._preemptions = self._preemptions_before = 0
+        self._preemptions = self._preemptions_counted = 0
         self._search: asyncio.Task[None] | None = None
 
     async def introduce(self) -> None:
@@ -88,13 +101,23 @@ class Endpoint:
             models = await self._client.get("/v1/models", timeout=PROBE_SECONDS)
             metrics = await self._metrics()
         except httpx.RequestError as error:
-            self._is_gone(_words(error))
+            self._is_gone(words(error))
             return
+        if self.served is None:
+            self._preemptions_counted = preemptions_counted(metrics)
         self.served = self._read(models, metrics)
-        self._preemptions_before = self._preemptions = _preemptions(metrics)
         self.alive = True
 
-    async def ask(self, body: dict[str, Any]) -> Any:
+    @contextlib.asynccontextmanager
+    async def connection(self) -> AsyncIterator[httpx.AsyncClient]:
+        """Wait for one that is free, and have it to oneself."""
+        client = await self._free.get()
+        try:
+            yield client
+        finally:
+            self._free.put_nowait(client)
+
+    async def ask(self, body: dict[str, Any], connection: httpx.AsyncClient) -> Any:
         """The server's answer to a completion request; what may pass by itself is tried again.
 
         Raises:
@@ -107,17 +130,17 @@ class Endpoint:
                 raise Gone(self.why_gone)
             wait = random.uniform(0.5, 1) * min(LONGEST_WAIT, FIRST_WAIT * 2**attempt)
             try:
-                response = await self._client.post("/v1/completions", json={"model": self.served.name} | body)
+                response = await connection.post("/v1/completions", json={"model": self.served.name} | body)
             except httpx.RequestError as error:
                 timeouts += isinstance(error, httpx.TimeoutException)
-                why = _words(error)
+                why = words(error)
             else:
-                if response.is_success and not _broken_off(answer := response.json()):
+                if response.is_success and not broken_off(answer := response.json()):
                     return answer
-                why = _message(response)
+                why = "it broke off its answer" if response.is_success else message(response)
                 if response.is_client_error and response.status_code not in NOT_NOW:
                     raise Refused(f"{self.url}: {why}")
-                wait = _retry_after(response) or wait
+                wait = seconds_to_wait(response) or wait
             if not await self._lives(why, hopeless=timeouts > 1):
                 raise Gone(why)
             if attempt < ATTEMPTS - 1:
@@ -128,14 +151,34 @@ class Endpoint:
         """How many answers it has preempted since it introduced itself, as far as it can be asked."""
         if self.alive:
             with contextlib.suppress(httpx.RequestError):
-                self._preemptions = _preemptions(await self._metrics())
-        if self._preemptions < self._preemptions_before:  # it was started anew
-            self._preemptions_before = 0
-        return self._preemptions - self._preemptions_before
+                counted = preemptions_counted(await self._metrics())
+                before = self._preemptions_counted if counted >= self._preemptions_counted else 0  # it was started anew
+                self._preemptions += counted - before
+                self._preemptions_counted = counted
+        return self._preemptions
+
+    async def forget(self) -> None:
+        """Have it empty its prefix cache.
+
+        Raises:
+            EngineError: it does not.
+        """
+        try:
+            response = await self._client.post("/reset_prefix_cache", timeout=PROBE_SECONDS)
+            emptied = response.is_success and response.json()["success"]
+            why = "" if emptied else message(response)
+        except httpx.RequestError as error:
+            why = words(error)
+        if why:
+            raise EngineError(
+                f"{self.url} does not empty its prefix cache ({why})",
+                "start it with VLLM_SERVER_DEV_MODE=1 in its environment, for measuring only",
+            )
 
     async def close(self) -> None:
         """Let go of its connections."""
-        await self._client.aclose()
+        for client in [*self._clients, self._client]:
+            await client.aclose()
 
     async def _metrics(self) -> list[Sample]:
         response = await self._client.get("/metrics", timeout=PROBE_SECONDS)
@@ -148,10 +191,10 @@ class Endpoint:
             listed = models.raise_for_status().json()["data"]
             ours = [model for model in listed if Path(model["root"]).name == self._model.name]
             model = (ours or listed)[0]
-            served = Served(model["id"], int(model["max_model_len"]), _room(metrics))
+            served = Served(model["id"], int(model["max_model_len"]), kv_room(metrics))
         except (httpx.HTTPStatusError, ValueError, LookupError, TypeError) as error:
             raise EngineError(
-                f"{self.url} does not answer like a vLLM server ({_words(error)})",
+                f"{self.url} does not answer like a vLLM server ({words(error)})",
                 "correct `servers`: the addresses at which `vllm serve` listens, such as http://gpu-1:8000",
             ) from error
         if not ours:
@@ -186,50 +229,5 @@ class Endpoint:
         logger.info("the server %s is back", self.url)
 
 
-def _room(metrics: Sequence[Sample]) -> KvRoom | None:
-    """KV room by vLLM's own count, which knows that models with sliding windows keep every token several times over.
-
-    (blocks × block size would overstate it by that factor.) Of several engines behind one address the smallest counts.
-    """
-    rooms = []
-    for sample in metrics:
-        if sample.name == "vllm:cache_config_info":
-            with contextlib.suppress(KeyError, ValueError):  # a label is missing, or "None"
-                rooms.append(KvRoom(int(sample.labels["kv_cache_size_tokens"]), int(sample.labels["block_size"])))
-    return min(rooms, key=lambda room: room.tokens, default=None)
-
-
-def _preemptions(metrics: Sequence[Sample]) -> int:
-    return int(sum(sample.value for sample in metrics if sample.name == "vllm:num_preemptions_total"))
-
-
-def _broken_off(answer: Any) -> bool:
-    """Whether the server gave up half-way, as it does with what is in flight when it is told to stop."""
-    return bool(answer["choices"][0]["finish_reason"] == "abort")
-
-
-def _message(response: httpx.Response) -> str:
-    """What the server says is wrong."""
-    try:
-        said = response.json()["error"]["message"]
-    except (ValueError, LookupError, TypeError):
-        said = response.text[:200] or response.reason_phrase
-    return f"{response.status_code} {said}"
-
-
-def _retry_after(response: httpx.Response) -> float | None:
-    """The seconds that the server asks to wait (RFC 9110, 10.2.3: a number, or a date)."""
-    asked = response.headers.get("Retry-After", "")
-    try:
-        seconds = (
-            float(asked)
-            if asked.isdigit()
-            else (parsedate_to_datetime(asked) - dt.datetime.now(dt.UTC)).total_seconds()
-        )
-    except (ValueError, TypeError):
-        return None
-    return min(LONGEST_WAIT, max(0.0, seconds))
-
-
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def _client(url: str, secure: ssl.SSLContext) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=url, verify=secure, timeout=TIMEOUT, limits=LIMITS)

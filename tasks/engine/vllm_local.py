@@ -66,6 +66,7 @@ class VllmLocal:
         self._waiting: dict[str, _Waiting] = {}
         self._numbers = itertools.count()
         self._broken: str | None = None
+        self._engine: Any = None
         loaded: Future[KvRoom] = Future()
         # vLLM binds its compute threads to the thread that loads it: the same one must run it
         self._crank = threading.Thread(target=self._run, args=(settings, loaded), name="vllm", daemon=True)
@@ -85,6 +86,10 @@ class VllmLocal:
             self._give_up(self._broken or "it was closed")
         return [answer.result() for answer in answers]
 
+    def forget(self) -> None:
+        """See `Engine.forget`."""
+        self._engine.reset_prefix_cache()
+
     def close(self) -> None:
         """See `Engine.close`."""
         self._handed_over.put(None)
@@ -93,7 +98,7 @@ class VllmLocal:
     def _run(self, settings: Settings, loaded: "Future[KvRoom]") -> None:
         """Load the engine, then step while there is something to do, until it is closed or breaks."""
         try:
-            engine = _load(settings).llm_engine
+            engine = self._engine = _load(settings).llm_engine
             loaded.set_result(_room(engine))
         except Exception as error:
             loaded.set_exception(_not_loaded(settings, error))
@@ -163,7 +168,7 @@ def _load(settings: Settings) -> Any:
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
-    os.environ["VLLM_CPU_KVCACHE_SPACE"] = str(settings.kv_cache_gib)
+    os.environ.pop("VLLM_CPU_KVCACHE_SPACE", None)  # it would overrule what is asked for below
     # What the libraries say of themselves while they load is nothing that a user could act on.
     logging.getLogger("torch._library.triton").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", category=FutureWarning, message=".torch.distributed.reduce_op")
@@ -180,7 +185,9 @@ def _load(settings: Settings) -> Any:
     block_size = CPU_BLOCK_SIZE if on_cpu else GPU_BLOCK_SIZE
     options: dict[str, Any] = {}
     if settings.kv_tokens is not None:
-        options["num_gpu_blocks_override"] = settings.kv_tokens // block_size
+        options["kv_cache_memory_bytes"] = _kv_bytes(settings, settings.kv_tokens, block_size)
+    elif on_cpu:
+        options["kv_cache_memory_bytes"] = int(settings.kv_cache_gib * 2**30)
     return LLM(
         model=str(settings.model),
         skip_tokenizer_init=True,
@@ -199,6 +206,24 @@ def _load(settings: Settings) -> Any:
         seed=0,
         **options,
     )
+
+
+def _kv_bytes(settings: Settings, tokens: int, block_size: int) -> int:
+    """Memory that holds so many tokens of one sequence, in whole blocks: a key and a value in every layer.
+
+    So much memory, not so many blocks: a model with sliding-window layers splits its blocks among
+    several KV groups, each a share of the layers.
+    """
+    import torch
+    from transformers import AutoConfig
+
+    config: Any = AutoConfig.from_pretrained(str(settings.model), local_files_only=True).get_text_config()
+    head_size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    dtype = getattr(config, "dtype", None) if settings.dtype == "auto" else getattr(torch, settings.dtype)
+    bytes_a_token = (
+        2 * config.num_hidden_layers * config.num_key_value_heads * head_size * (dtype or torch.float).itemsize
+    )
+    return -(-tokens // block_size) * block_size * int(bytes_a_token)
 
 
 def _room(engine: Any) -> KvRoom:

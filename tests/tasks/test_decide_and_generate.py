@@ -1,5 +1,6 @@
 """A chunk's way through the engine: what is stored, what fails alone, and what a new threshold costs."""
 
+import datetime as dt
 import math
 from pathlib import Path
 from typing import Any, get_args
@@ -10,6 +11,7 @@ import pytest
 from tasks.chunks import chunk_name, read_chunk
 from tasks.decide import decide_chunk, skip_probability
 from tasks.generate import generate_chunk
+from tasks.reports.summary import count_tokens
 from tasks.results import find_results, read_results, write_results
 from tasks.runs import Run
 from tasks.settings import OrderName
@@ -109,3 +111,36 @@ def test_a_prompt_that_fails_fails_alone_and_is_asked_again(run: Run) -> None:
     failures = pl.concat([pl.read_parquet(file) for file in (run.folder / "failures").glob("*.parquet")])
     assert rows_of(failures, "stage", "error") == [("decide", "this prompt is not in the recording")] * 2
     assert ask(run)[0] == 2
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_chunk_that_is_asked_once_more_in_the_same_run_asks_nothing(
+    tmp_path: Path, source: Path, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when its worker died after it, or two workers have it."""
+    run = make_run(tmp_path, source, order=order)
+    assert ask(run) == (5, 4)
+    monkeypatch.setattr("tasks.decide.load_engine", None)
+    monkeypatch.setattr("tasks.generate.load_engine", None)
+    assert sum(decide_chunk(run, chunk) for chunk in range(5)) == 5
+    assert sum(generate_chunk(run, chunk) for chunk in range(5)) == 4
+
+
+def test_of_a_half_finished_chunk_only_the_rest_is_asked(tmp_path: Path, source: Path) -> None:
+    run = make_run(tmp_path, source, chunk_share=1.0)
+    prepare(run)
+    record(run, good_answer)
+    decide_chunk(run, 0)
+    name = chunk_name(run, read_chunk(run, 0))
+    for kind in ("decisions", "texts"):
+        write_results(run.settings.store, kind, name, read_results(run.settings.store, kind, name).head(2))
+    assert decide_chunk(run, 0) == 5
+    assert (stored(run, "decisions").height, stored(run, "texts").height) == (5, 4)
+
+
+def test_a_clock_that_is_set_back_loses_nothing(run: Run) -> None:
+    """By then the run has begun in the future, and its results must not look like those of an earlier one."""
+    later = run.model_copy(update={"started_at": run.started_at + dt.timedelta(hours=2)})
+    assert ask(later) == (5, 4)
+    assert min(stored(later, "decisions")["finished_at"]) >= later.started_at
+    assert count_tokens(later)[0].pairs == 5

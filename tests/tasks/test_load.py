@@ -1,6 +1,8 @@
 """The serving file: a date is replaced whole or not at all, and can be taken back."""
 
+import contextlib
 import datetime as dt
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from tasks import load
 from tasks.errors import PublicationError
-from tasks.load import live_publication, load_date, roll_back
+from tasks.load import drop_publications, list_publications, live_publication, load_date, roll_back
 from tasks.records import OUTCOMES
 from tasks.runs import Run
 from tests.shop import DS
@@ -138,6 +140,79 @@ def test_a_withdrawn_run_can_be_published_again(run: Run) -> None:
     assert served(run) == {1: "맛있어요."}
 
 
+def publish(run: Run, *texts: str) -> None:
+    for number, text in enumerate(texts):
+        load_date(finish(other_run(run, key=f"run-{number}"), {1: text}))
+
+
+def soon() -> dt.datetime:
+    """A moment before which everything so far was published."""
+    return dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
+
+
+def kept_reasons(run: Run) -> list[int]:
+    with duckdb.connect(str(run.settings.serving_file), read_only=True) as connection:
+        rows = connection.execute("SELECT DISTINCT publication_id FROM published_reasons ORDER BY 1").fetchall()
+    return [number for (number,) in rows]
+
+
+def test_the_live_publication_and_the_one_before_it_are_kept_whatever_their_age(run: Run) -> None:
+    yesterday = DS - dt.timedelta(days=1)
+    load_date(finish(other_run(run, ds=yesterday), {7: "어제예요."}))
+    publish(run, "하나예요.", "둘이에요.", "셋이에요.")
+    kept = {one.publication_id: one.kept for one in list_publications(run.settings.serving_file, soon())}
+    assert kept == {1: True, 2: False, 3: True, 4: True}
+    drop_publications(run.settings.serving_file, soon())
+    assert kept_reasons(run) == [1, 3, 4]
+    assert served(run) == {1: "셋이에요."}
+    assert served(run, yesterday) == {7: "어제예요."}
+    assert [one.publication_id for one in list_publications(run.settings.serving_file, soon())] == [1, 3, 4]
+
+
+def test_a_rollback_never_brings_back_a_publication_without_its_reasons(run: Run) -> None:
+    publish(run, "하나예요.", "둘이에요.", "셋이에요.")
+    drop_publications(run.settings.serving_file, soon())
+    _, live = roll_back(run.settings.serving_file, DS)
+    assert (live and live.publication_id, served(run)) == (2, {1: "둘이에요."})
+    assert roll_back(run.settings.serving_file, DS)[1] is None
+
+
+def test_a_withdrawn_publication_is_dropped_with_its_age_and_stays_on_record(run: Run) -> None:
+    publish(run, "하나예요.", "둘이에요.")
+    roll_back(run.settings.serving_file, DS)
+    before = dt.datetime.now(dt.UTC) - dt.timedelta(days=1)
+    assert all(one.kept for one in list_publications(run.settings.serving_file, before))
+    drop_publications(run.settings.serving_file, soon())
+    assert kept_reasons(run) == [1]
+    publish(run, "셋이에요.")
+    with duckdb.connect(str(run.settings.serving_file), read_only=True) as connection:
+        assert connection.execute("SELECT max(publication_id), count(*) FROM publications").fetchone() == (3, 3)
+
+
+def test_a_serving_file_without_old_publications_is_smaller_and_works_as_before(run: Run) -> None:
+    for number in range(4):
+        texts = {item: f"{item}번 상품이 {number}번째로 맛있어요." for item in range(1, 30_001)}
+        load_date(finish(other_run(run, key=f"run-{number}"), texts))
+    before, reasons = run.settings.serving_file.stat().st_size, served(run)
+    drop_publications(run.settings.serving_file, soon())
+    assert run.settings.serving_file.stat().st_size < before * 0.7
+    assert served(run) == reasons
+    publish(run, "새로워요.")
+    assert served(run) == {1: "새로워요."}
+
+
+def test_a_crash_while_publications_are_dropped_leaves_them_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(run, "하나예요.", "둘이에요.", "셋이에요.")
+
+    def crash(file: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(load, "_shrink", crash)
+    with pytest.raises(KeyboardInterrupt):
+        drop_publications(run.settings.serving_file, soon())
+    assert kept_reasons(run) == [1, 2, 3]
+
+
 def test_a_file_that_is_no_serving_file_says_so(run: Run) -> None:
     run.settings.serving_file.parent.mkdir(parents=True, exist_ok=True)
     run.settings.serving_file.write_text("not a database", encoding="utf-8")
@@ -155,3 +230,27 @@ def test_another_publication_is_waited_for_and_not_for_ever(run: Run, monkeypatc
     serving = run.settings.serving_file
     with FileLock(serving.with_name(f".{serving.name}.lock")), pytest.raises(StoreError, match="locked by another"):
         load_date(finish(other_run(run), {4: "새로워요."}))
+
+
+@pytest.mark.parametrize("kilobytes", [20, 100, 200, 300, 600, 900, 1200, 1500])
+@pytest.mark.parametrize("published", [False, True])
+def test_a_disk_that_fills_up_leaves_the_file_as_it_was(run: Run, kilobytes: int, published: bool) -> None:
+    """Wherever the writing ends: in the copy, in the log, or when what is in the log is brought into the file."""
+    from tasks.errors import StoreError
+
+    if published:
+        load_date(finish(run, {1: "맛있어요."}))
+    later = finish(other_run(run), {item: f"{item}번째 {item * 7919 % 10007} 맛있어요." for item in range(300)})
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes * 1000, hard))
+    try:
+        with contextlib.suppress(StoreError):
+            load_date(later)
+            published, later = True, other_run(later, "done")  # there was room after all
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    serving = run.settings.serving_file
+    assert serving.exists() == published
+    if published:
+        assert len(served(run)) == (300 if later.key == "done" else 1)
+    assert {path.name for path in serving.parent.glob("*serving*")} <= {serving.name, f".{serving.name}.lock"}

@@ -1,15 +1,26 @@
 """The result store: one key, one result, until its time is over."""
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
+from tasks import results
 from tasks.errors import StoreError
 from tasks.prompt import load_prompt
 from tasks.records import DECISIONS
-from tasks.results import find_results, read_results, result_key, write_results
+from tasks.results import (
+    find_results,
+    list_results,
+    merge_results,
+    newest_results,
+    read_results,
+    result_key,
+    write_results,
+)
 from tests.shop import PROMPT
 
 NOW = dt.datetime(2026, 11, 28, 12, tzinfo=dt.UTC)
@@ -54,12 +65,100 @@ def test_a_half_written_file_is_not_read(tmp_path: Path) -> None:
     assert found(tmp_path, "a") == {"a": 0.1}
 
 
-def test_a_damaged_file_is_named_with_the_way_out(tmp_path: Path) -> None:
+def file_of(store: Path, name: str) -> Path:
+    return store / "results" / "decisions" / f"{name}.parquet"
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "truncated": lambda whole: whole[: len(whole) // 2],
+    "without its last byte": lambda whole: whole[:-1],
+    "empty": lambda whole: b"",
+    "something else": lambda whole: b"not a Parquet file at all",
+    "damaged in the middle": lambda whole: whole[:40] + bytes(len(whole) - 600) + whole[-560:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_damaged_file_is_set_aside_and_the_rest_is_found(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[bytes], bytes]
+) -> None:
+    for name, key in (("one", "a"), ("two", "b"), ("three", "c")):
+        write_results(tmp_path, "decisions", name, decisions((key, 0.1, NOW)))
+    damaged = damage(file_of(tmp_path, "two").read_bytes())
+    file_of(tmp_path, "two").write_bytes(damaged)
+    assert found(tmp_path, "a", "b", "c") == {"a": 0.1, "c": 0.1}
+    assert "two.parquet is damaged" in caplog.text
+    assert not file_of(tmp_path, "two").exists()
+    assert (tmp_path / "results" / "damaged" / "decisions-two.parquet").read_bytes() == damaged
+    write_results(tmp_path, "decisions", "two", decisions(("b", 0.2, NOW)))
+    assert found(tmp_path, "a", "b", "c") == {"a": 0.1, "b": 0.2, "c": 0.1}
+
+
+def test_a_file_with_other_columns_is_set_aside_too(tmp_path: Path) -> None:
+    write_results(tmp_path, "decisions", "one", pl.DataFrame({"key": ["a"], "colour": ["red"]}))
+    write_results(tmp_path, "decisions", "two", decisions(("b", 0.1, NOW)))
+    assert found(tmp_path, "a", "b") == {"b": 0.1}
+
+
+def test_a_damaged_chunk_holds_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_results(tmp_path, "decisions", "one", decisions(("a", 0.1, NOW)))
-    whole = (tmp_path / "results" / "decisions" / "one.parquet").read_bytes()
-    (tmp_path / "results" / "decisions" / "two.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(StoreError, match=r"two\.parquet.*move that file away"):
+    whole = file_of(tmp_path, "one").read_bytes()
+    file_of(tmp_path, "one").write_bytes(whole[: len(whole) // 2])
+    assert read_results(tmp_path, "decisions", "one").is_empty()
+    assert "one.parquet is damaged" in caplog.text
+
+
+def test_a_file_that_goes_while_it_is_looked_for_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_results(tmp_path, "decisions", "small", decisions(("a", 0.1, NOW)))
+    before = list_results(tmp_path, "decisions")
+    write_results(tmp_path, "decisions", "merged", decisions(("a", 0.1, NOW)))
+    file_of(tmp_path, "small").unlink()
+    listed = [before, list_results(tmp_path, "decisions")]
+    monkeypatch.setattr(results, "list_results", lambda store, kind: listed.pop(0))
+    assert found(tmp_path, "a") == {"a": 0.1}
+    assert listed == []
+    assert not (tmp_path / "results" / "damaged").exists()
+
+
+def test_what_no_file_is_to_blame_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_results(tmp_path, "decisions", "one", decisions(("a", 0.1, NOW)))
+
+    def no_memory(*_: object, **__: object) -> None:
+        raise duckdb.OutOfMemoryException("no room")
+
+    monkeypatch.setattr(duckdb, "connect", no_memory)
+    with pytest.raises(StoreError, match="can't be read: no room"):
         found(tmp_path, "a")
+    assert file_of(tmp_path, "one").exists()
+
+
+def test_the_newest_result_of_each_file_is_told_and_damaged_files_are_passed_over(tmp_path: Path) -> None:
+    earlier = NOW - dt.timedelta(days=1)
+    write_results(tmp_path, "decisions", "one", decisions(("a", 0.1, earlier), ("b", 0.1, NOW)))
+    write_results(tmp_path, "decisions", "two", decisions(("a", 0.1, earlier)))
+    write_results(tmp_path, "decisions", "empty", decisions())
+    file_of(tmp_path, "three").write_bytes(b"PAR1")
+    newest = newest_results([*list_results(tmp_path, "decisions"), file_of(tmp_path, "gone")])
+    assert newest == {file_of(tmp_path, "one"): NOW, file_of(tmp_path, "two"): earlier}
+    assert newest_results([]) == {}
+
+
+def test_merged_files_hold_the_newest_of_each_key_and_nothing_that_has_expired(tmp_path: Path) -> None:
+    old = NOW - dt.timedelta(days=31)
+    write_results(tmp_path, "decisions", "one", decisions(("a", 0.9, NOW), ("b", 0.5, old)))
+    write_results(tmp_path, "decisions", "two", decisions(("a", 0.1, NOW - dt.timedelta(days=1)), ("c", 0.3, NOW)))
+    files = list_results(tmp_path, "decisions")
+    gone = file_of(tmp_path, "gone")
+    merge_results(tmp_path, "decisions", [*files, gone], NOW - dt.timedelta(days=30))
+    (merged,) = set(list_results(tmp_path, "decisions")) - set(files)
+    assert sorted(pl.read_parquet(merged).select("key", "p_skip").rows()) == [("a", 0.9), ("c", 0.3)]
+
+
+def test_nothing_is_written_where_all_has_expired(tmp_path: Path) -> None:
+    write_results(tmp_path, "decisions", "one", decisions(("a", 0.1, LONG_AGO)))
+    files = list_results(tmp_path, "decisions")
+    merge_results(tmp_path, "decisions", files, NOW)
+    assert list_results(tmp_path, "decisions") == files
 
 
 def test_the_key_knows_the_pair_the_prompt_and_the_model() -> None:
