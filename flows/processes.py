@@ -6,14 +6,15 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.errors import SayuError
 
-# A worker that is told to end tells its flow runs, and they tell the server.
 GRACE_SECONDS = 15
+# A worker tells the server that its flow run has ended.
+SECONDS_TO_TELL = 4
 LIBC = ctypes.CDLL(None)
 SIGNAL_WHEN_PARENT_DIES = 1  # PR_SET_PDEATHSIG of prctl(2)
 
@@ -69,24 +70,43 @@ def _end_with_parent() -> None:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Ask the process to end, then make sure of it and of its children, also where Ctrl-C comes again."""
+    """Ask the process and its children to end, then make sure of it, also where Ctrl-C comes again.
+
+    Children first: a worker that sees its flow run end tells the server; one that is gone can't, and the run would
+    seem to run for ever.
+    """
     try:
-        process.send_signal(signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(GRACE_SECONDS)
-        # children that outlive it get the rest of the time
-        deadline = time.monotonic() + GRACE_SECONDS / 3
-        while _group_lives(process.pid) and time.monotonic() < deadline:
-            time.sleep(0.1)
+        if _signal(_children(process.pid)):
+            _wait_while(lambda: bool(_children(process.pid)), GRACE_SECONDS)
+            time.sleep(SECONDS_TO_TELL)
+        _signal([process.pid])
+        _wait_while(lambda: process.poll() is None or bool(_children(process.pid)), GRACE_SECONDS)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
-def _group_lives(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def _signal(pids: Sequence[int]) -> bool:
+    """Ask processes to end; whether there were any."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    return bool(pids)
+
+
+def _wait_while(true: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while true() and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def _children(group: int) -> list[int]:
+    """The processes of a group but its leader, those that have ended left out: /proc/PID/stat, see proc(5)."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, its_group, *_ = stat.read_text().rpartition(")")[2].split()
+            if int(its_group) == group and state != "Z" and int(stat.parent.name) != group:
+                found.append(int(stat.parent.name))
+    return found

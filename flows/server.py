@@ -62,10 +62,16 @@ def deploy(environment: Mapping[str, str], forms: Mapping[str, Mapping[str, str]
     Raises:
         SayuError: the server does not take something.
     """
+    from prefect.exceptions import PrefectHTTPStatusError
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
     with temporary_settings({PREFECT_API_URL: environment["PREFECT_API_URL"]}):
-        asyncio.run(_make_pools())
+        try:
+            asyncio.run(_make_pools())
+        except PrefectHTTPStatusError as error:
+            said = str(error).splitlines()[0]
+            todo = "where it asks for a password, set PREFECT_API_AUTH_STRING to user:password"
+            raise SayuError(f"the server refuses: {said}", todo) from error
         _prefect(environment, "deploy", "--all")
         asyncio.run(_fill_in(forms))
         # those that are there may have been changed by hand: they stay

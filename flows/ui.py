@@ -74,7 +74,7 @@ def run_ui(port: int, reports_port: int) -> None:
                 for one in running:
                     one.check()
                 time.sleep(1)
-        _say("ui", "ending: workers first, so that their runs can say so (a few seconds)")
+        click.echo("sayu: ending; workers first, so that they can say what became of their runs (some seconds)")
 
 
 def _demo_source(settings: Settings) -> Path:

@@ -24,6 +24,8 @@ from tasks.runs import Run
 
 def check_date(run: Run) -> Gate:
     """Judge the date; leave the outcomes, the statistics for later dates, the drift and the verdict."""
+    for stale in ("manifest.json", "drift.json"):
+        (run.folder / stale).unlink(missing_ok=True)
     judged = judge_texts(collect_answers(run), run.read("catalogue")["item_name"].to_list())
     outcomes = judged.pipe(conform, OUTCOMES)
     run.write("outcomes", outcomes)

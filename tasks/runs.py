@@ -2,6 +2,7 @@
 
 Between stages travels a `Run`, never a frame or a connection. The run key is a hash of what was asked for, so the
 same request lands in the same folder. `manifest.json` is written last: a folder without one is a run that did not end.
+A run that is made again keeps the old one until its outcomes are overwritten: what stops earlier changes nothing.
 """
 
 import datetime as dt
@@ -114,7 +115,7 @@ def describe_run(ds: dt.date, settings: Settings) -> Run:
 
 @contextmanager
 def open_run(ds: dt.date, settings: Settings) -> Iterator[Run]:
-    """Hold the date for one run and clear its folder's manifest; the operating system frees it when a process dies.
+    """Hold the date for one run; the operating system frees it when a process dies.
 
     Raises:
         BusyError: another run works on this date.
@@ -125,7 +126,7 @@ def open_run(ds: dt.date, settings: Settings) -> Iterator[Run]:
         try:
             run.folder.mkdir(parents=True, exist_ok=True)
             run = run.model_copy(update={"met_before": (run.folder / "manifest.json").exists()})
-            for stale in ("manifest.json", "timings.json", "engine.json", "drift.json"):
+            for stale in ("timings.json", "engine.json"):
                 (run.folder / stale).unlink(missing_ok=True)
             for failure in (run.folder / "failures").glob("*.parquet"):
                 failure.unlink()

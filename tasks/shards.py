@@ -15,7 +15,7 @@ import math
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ logger = logging.getLogger("sayu")
 
 # So that chunks overlap in the engine, and to load it is worth while.
 FEWEST_CHUNKS = 4
+MOST_SHARDS = 100  # a Prefect server tells of 200 runs at a time, and a shard that crashes becomes several
 # A chunk takes seconds. Whoever holds one for so long hangs, and to work on it twice does no harm.
 LOCK_SECONDS = 600
 SECONDS_BETWEEN_SIGNS = 5
@@ -53,7 +54,8 @@ def cut_shards(run: Run) -> list[Shard]:
     """The plan's chunks in as few shards as `shard_pairs` allows, each about as large as the others."""
     chunks = run.read("plan").group_by("chunk", maintain_order=True).len()
     pairs = int(chunks["len"].sum())
-    number = max(1, min(math.ceil(pairs / run.settings.shard_pairs), chunks.height // FEWEST_CHUNKS))
+    wanted = math.ceil(pairs / run.settings.shard_pairs)
+    number = max(1, min(wanted, chunks.height // FEWEST_CHUNKS, MOST_SHARDS))
     before = chunks["len"].cum_sum() - chunks["len"]
     cut = chunks.group_by(shard=before * number // max(pairs, 1), maintain_order=True).agg(
         first=pl.col("chunk").min(), last=pl.col("chunk").max()
@@ -125,7 +127,8 @@ def signs_of_life(run: Run, name: str) -> Iterator[None]:
 
     def touch() -> None:
         while not done.wait(SECONDS_BETWEEN_SIGNS):
-            sign.touch()
+            with suppress(OSError):  # a network's file system may be away for a moment
+                sign.touch()
 
     sign = _folder(run) / f"{name}.alive"
     sign.touch()

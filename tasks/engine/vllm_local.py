@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tasks.engine import Choice, Completion, KvRoom, Request, Sampling
+from tasks.engine.vllm_errors import last_line, not_loaded
 from tasks.errors import EngineError
 from tasks.settings import Settings
 
@@ -101,14 +102,14 @@ class VllmLocal:
             engine = self._engine = _load(settings).llm_engine
             loaded.set_result(_room(engine))
         except Exception as error:
-            loaded.set_exception(_not_loaded(settings, error))
+            loaded.set_exception(not_loaded(settings, error))
             return
         try:
             while self._take_over(engine):
                 for output in engine.step():
                     self._answer(engine, output)
         except Exception as error:
-            self._broken = _last_line(error)
+            self._broken = last_line(error)
         engine.engine_core.shutdown()
         self._give_up(self._broken or "it was closed")
 
@@ -282,17 +283,3 @@ def _join(waiting: _Waiting, so_far: Completion, rest: "Future[Completion]") -> 
     tokens = so_far.token_ids + end.token_ids
     joined = replace(so_far, token_ids=tokens, finish_reason=end.finish_reason, error=end.error, seconds=end.seconds)
     waiting.answer.set_result(joined)
-
-
-def _not_loaded(settings: Settings, error: Exception) -> EngineError:
-    if isinstance(error, EngineError):
-        return error
-    return EngineError(
-        f"vLLM could not load {settings.model}: {_last_line(error)}",
-        "lower max_model_len, kv_cache_gib (CPU) or gpu_memory_utilization (GPU) if memory ran out; "
-        "else try --engine transformers to see whether the model folder is whole",
-    )
-
-
-def _last_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1]

@@ -43,7 +43,7 @@ def waterfall(steps: Sequence[Step], title: str) -> str:
     numbers = base.mark_text(align="left", dx=5, color="currentColor").encode(
         x="end:Q", text=alt.Text("pairs:Q", format=",d")
     )
-    return _svg((marks + numbers).properties(width=WIDTH - 70, height=HEIGHT), title)
+    return inline_svg((marks + numbers).properties(width=WIDTH - 70, height=HEIGHT), title)
 
 
 def skip_history(days: pl.DataFrame, title: str, axis: str, date: str) -> str:
@@ -71,7 +71,7 @@ def skip_history(days: pl.DataFrame, title: str, axis: str, date: str) -> str:
         stroke=alt.condition("datum.live", alt.value("var(--bar)"), alt.value("var(--bad)")),
         fill=alt.condition("datum.live", alt.value("var(--bar)"), alt.value("var(--page)")),
     )
-    return _svg((band + line + points).properties(width=WIDTH, height=HEIGHT), title)
+    return inline_svg((band + line + points).properties(width=WIDTH, height=HEIGHT), title)
 
 
 def _around(days: pl.DataFrame) -> list[float]:
@@ -103,10 +103,10 @@ def histogram(bars: pl.DataFrame, domain: tuple[float, float], limit: float, tit
     line = alt.Chart(pl.DataFrame({"limit": [float(limit)]})).mark_rule(
         color="currentColor", strokeDash=[4, 3], strokeWidth=1.5
     )
-    return _svg((marks + line.encode(x="limit:Q")).properties(width=WIDTH, height=HEIGHT), title)
+    return inline_svg((marks + line.encode(x="limit:Q")).properties(width=WIDTH, height=HEIGHT), title)
 
 
-def _svg(chart: object, title: str) -> str:
+def inline_svg(chart: object, title: str) -> str:
     """The chart as an SVG element that takes the page's colours and as much width as there is, up to its own."""
     chart = chart.configure(  # type: ignore[attr-defined]
         background="transparent",

@@ -1,8 +1,10 @@
 """`sayu ui`: everything comes up with one command, and ends with it."""
 
+import contextlib
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -17,7 +19,7 @@ import pytest
 from flows.ui import check_port
 from tasks.errors import UsageError
 from tasks.settings import HOME
-from tests.shop import make_source
+from tests.shop import DS, make_source
 
 READY = "Ctrl-C ends it all"
 
@@ -70,6 +72,11 @@ def ui(tmp_path: Path) -> Iterator[Ui]:
     ui.process.wait()
 
 
+def state_in_database(folder: Path, run: str) -> Any:
+    with contextlib.closing(sqlite3.connect(folder / "prefect" / "prefect.db")) as connection:
+        return connection.execute("SELECT state_type FROM flow_run WHERE id = ?", [run]).fetchone()[0]
+
+
 def family(pid: int) -> list[psutil.Process]:
     try:
         return list(psutil.Process(pid).children(recursive=True))
@@ -90,12 +97,17 @@ def test_one_command_brings_everything_up_and_ctrl_c_ends_it_all(ui: Ui, tmp_pat
     assert httpx.get(f"http://127.0.0.1:{ui.reports_port}/page.html").text == "a report"
     assert f"http://127.0.0.1:{ui.port}/deployments" in ui.said()
 
+    deployment = httpx.get(f"{ui.url}/deployments/name/daily/daily", timeout=60).json()["id"]
+    run = ui.post(f"/deployments/{deployment}/create_flow_run", parameters={"ds": str(DS)})["id"]
+    while httpx.get(f"{ui.url}/flow_runs/{run}", timeout=60).json()["state"]["type"] != "RUNNING":
+        time.sleep(0.2)
     processes = family(ui.process.pid)
-    assert len(processes) >= 3  # the server and two workers
+    assert len(processes) >= 4  # the server, two workers, and the run
     ui.process.send_signal(signal.SIGINT)
-    assert ui.process.wait(timeout=60) == 0
+    assert ui.process.wait(timeout=90) == 0
     assert [process for process in processes if process.is_running()] == []
     assert "Traceback" not in ui.said()
+    assert state_in_database(tmp_path, run) == "CRASHED"  # and not running for ever
 
 
 @pytest.mark.server

@@ -20,6 +20,7 @@ import pytest
 
 from tasks.engine import Request, Sampling, close_engine, load_engine
 from tasks.engine.recorded import prompt_digest
+from tasks.errors import EngineError
 from tasks.load import live_publication
 from tasks.runs import hold_date, open_run
 from tasks.settings import Settings
@@ -92,7 +93,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def stocked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the source, the recording, and a serving file with a first publication."""
     folder = tmp_path_factory.mktemp("stocked")
-    run = make_run(folder, make_source(folder / "source.duckdb"), serving=folder / "serving.duckdb")
+    # another threshold is another run, which the ones below replace
+    source = make_source(folder / "source.duckdb")
+    run = make_run(folder, source, serving=folder / "serving.duckdb", threshold=0.95)
     prepare(run)
     record(run, good_answer)
     all_stages(run)
@@ -288,3 +291,9 @@ def test_the_engine_dies_in_the_middle_of_a_chunk(monkeypatch: pytest.MonkeyPatc
     assert load_engine(Settings(kv_tokens=4096, max_model_len=128)) is engine
     assert engine.complete([Request(alive[0], 2)], Sampling(0, 0, frozenset()))[0].error is None
     close_engine()
+
+
+@pytest.mark.engine
+def test_an_engine_that_gets_no_memory_says_which_setting_to_lower() -> None:
+    with pytest.raises(EngineError, match=r"lower kv_cache_gib \(now 10000\)"):
+        load_engine(Settings(kv_cache_gib=10_000))

@@ -88,6 +88,13 @@ def test_a_pair_without_an_answer_is_failed_with_its_error_and_too_many_hold_the
     assert any("pairs failed" in reason for reason in gate.reasons)
 
 
+def test_outcomes_that_are_written_anew_have_no_manifest_until_the_report(run: Run) -> None:
+    run.folder.mkdir(parents=True, exist_ok=True)
+    run.write_json("manifest", {})
+    ask_and_check(run, good_answer)
+    assert not (run.folder / "manifest.json").exists()
+
+
 def test_one_failed_pair_is_one_failed_pair(tmp_path: Path, source: Path) -> None:
     run = make_run(tmp_path, source, max_failed_share=0.5)
     chunks = prepare(run)

@@ -127,8 +127,8 @@ def test_a_chunk_that_is_asked_once_more_in_the_same_run_asks_nothing(
 
 
 def test_of_a_half_finished_chunk_only_the_rest_is_asked(tmp_path: Path, source: Path) -> None:
-    run = make_run(tmp_path, source, chunk_share=1.0)
-    prepare(run)
+    run = make_run(tmp_path, source, chunk_share=1.0, chunks_in_flight=1)
+    assert prepare(run) == 1
     record(run, good_answer)
     decide_chunk(run, 0)
     name = chunk_name(run, read_chunk(run, 0))

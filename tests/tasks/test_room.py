@@ -43,12 +43,18 @@ def test_a_file_that_is_not_ours_is_no_room(tmp_path: Path) -> None:
 def test_where_shards_are_run_elsewhere_no_engine_is_loaded_and_chunks_fit_into_its_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = make_run(tmp_path, make_source(tmp_path / "source.duckdb"), shard_deployment="shard/shard", chunk_share=1.0)
+    run = make_run(
+        tmp_path,
+        make_source(tmp_path / "source.duckdb"),
+        shard_deployment="shard/shard",
+        chunk_share=1.0,
+        chunks_in_flight=1,
+    )
     monkeypatch.setattr("tasks.plan.load_engine", _must_not_be_called)
     monkeypatch.setattr("tasks.plan.load_engine_meanwhile", _must_not_be_called)
     warm_up_engine(run)
     assert prepare(run) == 1  # nothing is known: `chunk_pairs` at most
-    remember_room(run.settings, KvRoom(1024, 16))
+    remember_room(run.settings, KvRoom(512, 16))
     assert plan_chunks(run) > 1
 
 

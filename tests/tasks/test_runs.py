@@ -56,7 +56,7 @@ def test_a_killed_run_holds_nothing(tmp_path: Path) -> None:
         pass
 
 
-def test_a_run_that_starts_again_has_no_manifest_and_no_old_errors(tmp_path: Path) -> None:
+def test_a_run_that_starts_again_has_no_old_times_and_errors_and_keeps_what_it_found_out_so_far(tmp_path: Path) -> None:
     settings = Settings(store=tmp_path)
     with open_run(DS, settings) as run:
         run.write_json("manifest", {})
@@ -64,7 +64,8 @@ def test_a_run_that_starts_again_has_no_manifest_and_no_old_errors(tmp_path: Pat
         (run.folder / "failures").mkdir()
         (run.folder / "failures" / "decide-00000.parquet").touch()
     with open_run(DS, settings) as run:
-        assert sorted(path.name for path in run.folder.iterdir()) == ["failures", "request.json"]
+        assert sorted(path.name for path in run.folder.iterdir()) == ["failures", "manifest.json", "request.json"]
+        assert run.met_before
         assert list((run.folder / "failures").iterdir()) == []
 
 
