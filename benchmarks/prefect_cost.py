@@ -26,8 +26,8 @@ from benchmarks.measured import run_measured
 from benchmarks.recording import make_recording
 from benchmarks.source import DATE, build_large_source
 from benchmarks.without_model import MISSION_WRITE_SHARE, make_prefect_database
-from flows.processes import beside
-from flows.threads import in_flight
+from flows.support.processes import beside
+from flows.support.threads import in_flight
 from tasks.decide import decide_chunk
 from tasks.extract import extract_candidates
 from tasks.generate import generate_chunk

@@ -19,7 +19,7 @@ import psutil  # type: ignore[import-untyped]  # comes with vLLM
 
 from benchmarks.measured import SECONDS_BETWEEN_LOOKS
 from benchmarks.source import DATE
-from flows.threads import in_flight
+from flows.support.threads import in_flight
 from tasks.decide import decide_chunk
 from tasks.engine import Completion, KvRoom, Request, Sampling, TimedEngine, load_engine, put_engine
 from tasks.engine.recorded import prompt_digest

@@ -100,7 +100,7 @@ def daily(ds: str | None, as_json: bool, **options: Any) -> None:
 @settings_options
 def backfill(start: str, end: str, only: "Only", dry_run: bool, as_json: bool, **options: Any) -> None:
     """Write and publish the reasons of a range of dates."""
-    from flows.tables import print_done, print_plan
+    from flows.support.tables import print_done, print_plan
     from tasks.backfill import read_range
     from tasks.preview import preview_backfill
     from tasks.runs import parse_date
@@ -124,7 +124,7 @@ def backfill(start: str, end: str, only: "Only", dry_run: bool, as_json: bool, *
 @settings_options
 def show(ds: str | None, as_json: bool, **options: Any) -> None:
     """Show a date's outcome counts, the gate, and where the report is."""
-    from flows.console import print_summary
+    from flows.support.console import print_summary
     from tasks.report import latest_summary
     from tasks.runs import parse_date, yesterday
 
@@ -167,7 +167,7 @@ def recheck(ds: str, as_json: bool, **options: Any) -> None:
 @settings_options
 def approve(ds: str, reason: str, who: str | None, as_json: bool, **options: Any) -> None:
     """Publish a held-back date after all."""
-    from flows.console import print_summary
+    from flows.support.console import print_summary
     from tasks.runs import parse_date
 
     arguments = {"ds": parse_date(ds), "reason": reason, "who": who, "settings": load_settings(**options)}
@@ -211,7 +211,9 @@ def bench(as_json: bool, out: Path, name: str, **options: Any) -> None:
 @click.option("--shared-tokens", type=click.IntRange(0), help="Tokens that made-up prompts have in common", metavar="N")
 @click.option("--text-tokens", type=click.FloatRange(1), help="Tokens of a text [default: the last run's]", metavar="N")
 @click.option("--write-share", type=float, help="Share that is written [default: the last run's]", metavar="X")
-@click.option("--room", type=click.IntRange(64), help="KV room in tokens [default: measured or worked out]", metavar="N")
+@click.option(
+    "--room", type=click.IntRange(64), help="KV room in tokens [default: measured or worked out]", metavar="N"
+)
 @click.option("--gpu", help="The GPU [default: this machine if it is calibrated, else L4]", metavar="NAME")
 @click.option("--hardware", type=click.Path(path_type=Path, exists=True), help="Your own GPUs, as TOML", metavar="FILE")
 @click.option("--gpus", default=8, show_default=True, help="GPUs to lay out", metavar="N")
@@ -250,7 +252,7 @@ def calibrate(as_json: bool, **options: Any) -> None:
 @cli.command()
 def deploy() -> None:
     """Deploy everything to the Prefect server that is configured; again after every upgrade."""
-    from flows.server import deploy_to_configured
+    from flows.support.server import deploy_to_configured
 
     click.echo(f"pools, deployments and automations are on {deploy_to_configured()}")
 
@@ -261,7 +263,7 @@ def deploy() -> None:
 def ui(port: int, reports_port: int) -> None:
     """Bring up Prefect's UI with everything deployed, until Ctrl-C."""
     _log_to_stderr()
-    from flows.ui import run_ui
+    from flows.support.ui import run_ui
 
     run_ui(port, reports_port)
 
@@ -276,7 +278,7 @@ def _run_daily(ds: str | None, settings: Settings, as_json: bool) -> None:
 
 def _end(summary: "Summary", as_json: bool) -> None:
     """Say what happened; the exit code says whether the gate held the date back."""
-    from flows.console import print_summary
+    from flows.support.console import print_summary
 
     print_summary(summary, as_json)
     if summary.verdict == "held back":
@@ -297,7 +299,7 @@ def _in_prefect(flow: str, **arguments: Any) -> Any:
     """Run a flow in this process; its result, or the error that ended it."""
     os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
     _log_to_stderr()
-    from flows.local_server import prefect_server
+    from flows.support.local_server import prefect_server
 
     with prefect_server(meanwhile=lambda: _import_libraries(flow)):
         from flows.backfill import backfill

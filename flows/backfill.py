@@ -8,8 +8,8 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from flows.dates import run_date
-from flows.parameters import SomeSettings
-from flows.tables import done_rows, log_plan, planned_rows
+from flows.support.parameters import SomeSettings
+from flows.support.tables import done_rows, log_plan, planned_rows
 from tasks.backfill import Backfilled, Only
 from tasks.preview import preview_backfill
 from tasks.settings import load_settings

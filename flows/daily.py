@@ -6,10 +6,10 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
-from flows.events import tell
-from flows.parameters import SomeSettings, date_of_run, run_name
 from flows.shards import ask_engine
 from flows.stages import check, extract, inspect, load, plan, rank, report, reuse, screen, set_aside, warm_up
+from flows.support.events import tell
+from flows.support.parameters import SomeSettings, date_of_run, run_name
 from tasks.report import Summary
 from tasks.runs import open_run
 from tasks.settings import load_settings

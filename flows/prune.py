@@ -5,7 +5,7 @@ from prefect import flow
 from rich.console import Console
 from rich.table import Table
 
-from flows.parameters import SomeSettings
+from flows.support.parameters import SomeSettings
 from tasks.prune import Pruned, Upkeep, prune_store
 from tasks.settings import load_settings
 

@@ -6,9 +6,9 @@ import getpass
 from prefect import flow
 
 from checks.gate import Gate, Verdict
-from flows.events import tell
-from flows.parameters import SomeSettings, run_name
 from flows.stages import report
+from flows.support.events import tell
+from flows.support.parameters import SomeSettings, run_name
 from tasks.errors import PublicationError
 from tasks.load import Approval, Publication, load_date, roll_back
 from tasks.report import Summary

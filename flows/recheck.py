@@ -4,8 +4,8 @@ import datetime as dt
 
 from prefect import flow
 
-from flows.parameters import SomeSettings, run_name
 from flows.stages import check, extract, inspect, rank, report, reuse, screen, skip_plan
+from flows.support.parameters import SomeSettings, run_name
 from tasks.report import Summary
 from tasks.runs import open_run
 from tasks.settings import load_settings

@@ -10,9 +10,9 @@ from pathlib import Path
 from prefect import flow
 from prefect.runtime import flow_run
 
-from flows.progress_bar import progress_bar
 from flows.stages import decide, generate
-from flows.threads import in_flight
+from flows.support.progress_bar import progress_bar
+from flows.support.threads import in_flight
 from tasks.engine import load_engine
 from tasks.order import Work, passes
 from tasks.progress import Progress

@@ -94,13 +94,13 @@ def find_request(ds: dt.date, run_key: str, store: Path) -> Run:
     """The run as it was asked for.
 
     Raises:
-        StoreError: there is no such run in this store.
+        StoreError: there is no such run in this store, or its plan has been pruned.
     """
     request = runs_of(store, ds) / run_key / "request.json"
-    if not request.exists():
+    if not (request.exists() and request.with_name("plan.parquet").exists()):
         raise StoreError(
-            f"there is no run {run_key} of {ds} in {store.resolve()}",
-            "let every worker see the same store: see that it lies at the same path there",
+            f"there is no planned run {run_key} of {ds} in {store.resolve()}",
+            "let every worker see the same store, at the same path; a date of long ago is run anew with `sayu daily`",
         )
     run = Run.model_validate_json(request.read_text(encoding="utf-8"))
     return run.model_copy(update={"settings": run.settings.model_copy(update={"store": store})})

@@ -35,6 +35,8 @@ ENVIRONMENT = {
     # libgomp's threads wait for each other by spinning, some milliseconds by default. Where the cores are shared with
     # anything else (our own stages, say) that makes the engine three times slower; a short spin costs a few percent.
     "GOMP_SPINCOUNT": "1000",
+    # vllm_choice is a logits processor of the first model runner; the second (GPU only) has an interface of its own.
+    "VLLM_USE_V2_MODEL_RUNNER": "0",
 }
 
 

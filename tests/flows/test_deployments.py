@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
-from flows.parameters import day_before
-from flows.processes import beside
-from flows.server import answers, deploy
+from flows.support.parameters import day_before
+from flows.support.processes import beside
+from flows.support.server import answers, deploy
 from tasks.settings import HOME
 from tests.flows.test_ui import free_port
 

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from flows.tables import done_rows, log_plan, planned_rows, print_done, print_plan
+from flows.support.tables import done_rows, log_plan, planned_rows, print_done, print_plan
 from tasks.backfill import Backfilled, DoneDate
 from tasks.preview import PlannedDate, Preview
 

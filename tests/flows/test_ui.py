@@ -16,7 +16,7 @@ import httpx
 import psutil  # type: ignore[import-untyped]  # comes with vLLM
 import pytest
 
-from flows.ui import check_port
+from flows.support.ui import check_port
 from tasks.errors import UsageError
 from tasks.settings import HOME
 from tests.shop import DS, make_source

@@ -14,9 +14,9 @@ from prefect.client.schemas.objects import State
 from prefect.logging.handlers import APILogHandler
 from prefect.states import Completed, Crashed, Failed
 
-from flows import events, logs, progress_bar
 from flows.publish import rollback
 from flows.recheck import recheck
+from flows.support import events, logs, progress_bar
 
 
 def event_of(monkeypatch: pytest.MonkeyPatch, flow: str, state: State[Any], **run: Any) -> dict[str, Any]:

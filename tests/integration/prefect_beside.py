@@ -12,7 +12,7 @@ from pathlib import Path
 
 import httpx
 
-from flows.processes import Beside, beside
+from flows.support.processes import Beside, beside
 from tasks.settings import HOME
 from tests.integration.conftest import SECONDS, Done
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tasks.decide import decide_chunk
 from tasks.errors import StoreError
 from tasks.generate import generate_chunk
+from tasks.plan import plan_nothing
 from tasks.records import FAILURES, PLAN
 from tasks.runs import Run, open_run
 from tasks.shards import (
@@ -105,6 +106,7 @@ def test_a_worker_in_another_folder_finds_the_request(
     asked = make_run(tmp_path, source, store=Path("store"), recording=Path("recording.parquet"))
     with open_run(asked.ds, asked.settings) as run:
         send_request(run)
+        plan_nothing(run)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     found = find_request(run.ds, run.key, tmp_path / "store")
@@ -114,7 +116,7 @@ def test_a_worker_in_another_folder_finds_the_request(
 
 
 def test_a_worker_without_the_store_says_so(tmp_path: Path, run: Run) -> None:
-    with pytest.raises(StoreError, match=r"there is no run .* in .*/other → let every worker see the same store"):
+    with pytest.raises(StoreError, match=r"there is no planned run .* in .*/other → let every worker see"):
         find_request(run.ds, run.key, tmp_path / "other")
 
 

@@ -11,7 +11,7 @@ from prefect import Flow
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.events import emit_event
 
-from flows.parameters import day_before
+from flows.support.parameters import day_before
 
 # What a run that came through did to its date.
 DONE = {"daily": "published", "approve": "published", "rollback": "withdrawn"}

@@ -20,8 +20,8 @@ from typing import Any
 
 import click
 
-from flows.processes import Beside, beside
-from flows.server import POOLS, PREFECT, answers, configured_server, deploy
+from flows.support.processes import Beside, beside
+from flows.support.server import POOLS, PREFECT, answers, configured_server, deploy
 from tasks.errors import SayuError, UsageError
 from tasks.settings import HOME, Settings, load_settings
 
