@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flows.support.in_prefect import in_prefect, log_to_stderr
-from flows.support.measuring import bench, plan
+from flows.support.measuring import bench
 from flows.support.options import date_option, settings_options
 from tasks.errors import SayuError
 from tasks.settings import Settings, load_settings
@@ -152,7 +152,6 @@ def prune(dry_run: bool, as_json: bool, **options: Any) -> None:
 
 
 cli.add_command(bench)
-cli.add_command(plan)
 
 
 @cli.command()
