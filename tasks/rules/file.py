@@ -105,11 +105,12 @@ def _read(path: Path) -> str:
 
 def _mistakes(rules: Rules) -> Iterator[tuple[Place, str, str]]:
     """What is wrong between tables: place, what it is, and what to do."""
-    seen = {MISSING_ID: "sayu's own check has"}
+    seen = {MISSING_ID: "sayu's own check"}
     for number, rule in enumerate(rules.rule):
-        if taken := seen.setdefault(rule.id, f"rule {number + 1} of the file has") if rule.id in seen else "":
-            yield ("rule", number, "id"), f"{taken} the id `{rule.id}` already", "give each rule an id of its own"
-        seen.setdefault(rule.id, f"rule {number + 1} of the file has")
+        if rule.id in seen:
+            taken = f"{seen[rule.id]} has the id `{rule.id}` already"
+            yield ("rule", number, "id"), taken, "give each rule an id of its own"
+        seen.setdefault(rule.id, f"rule {number + 1} of the file")
         for field in ("items", "one", "other"):
             for name in getattr(rule, field, ()):
                 if name not in rules.groups:
@@ -122,7 +123,7 @@ def _said(location: Place, error: Any, given: dict[str, Any]) -> tuple[Place, st
     """One of pydantic's errors in the words of the file: place, what it is, and what to do."""
     # a rule's kind stands in the location, between its number and its field
     place = location[:2] + location[3:] if location[0] == "rule" and location[2:3] and location[2] in KINDS else location
-    table, field, rule = place[:2], str(place[2:3] and place[2] or place[-1]), _table(place, given)
+    table, field, rule = place[:2], str(place[2] if len(place) > 2 else place[-1]), _table(place, given)
     named = _name(place, rule)
     match error["type"]:
         case "extra_forbidden":
