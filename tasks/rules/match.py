@@ -89,7 +89,7 @@ def _membership(group: Group) -> pl.Expr:
     if group.categories_like:
         said.append(pl.when(scate.str.contains(f"(?i){group.categories_like}")).then(scate))
     if group.names:
-        said.append(name.str.extract(f"(?i)({group.names})", 1))
+        said.append(name.str.extract(f"(?i)({group.names})", 1).str.strip_chars())
     exceptions = [(name, group.except_names), (scate, group.except_categories_like)]
     excepted = [column.str.contains(f"(?i){pattern}") for column, pattern in exceptions if pattern]
     return pl.when(~pl.any_horizontal(pl.lit(False), *excepted)).then(pl.coalesce(said))
