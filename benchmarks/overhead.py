@@ -52,7 +52,8 @@ def main(model: Path | None, dtype: str, pairs: int, repeats: int) -> None:
 
 def _daily(settings: Settings, environment: dict[str, str]) -> float:
     shutil.rmtree(settings.store, ignore_errors=True)
-    command = [sys.executable, "-m", "flows", "daily", "--json", "--ds", str(DATE), "--source", settings.source, "--rules", ""]
+    command = [sys.executable, "-m", "flows", "daily", "--json", "--ds", str(DATE), "--source", settings.source]
+    command += ["--rules", ""]
     command += ["--store", str(settings.store), "--model", str(settings.model), "--dtype", settings.dtype]
     # many of these texts break the checks, and a date that is held back took just as long
     measured = run_measured(command, HOME, environment, accepted=(0, 3))

@@ -1,7 +1,8 @@
 """inspect: is a date worth the GPU's time? The input suite over its candidates, against the trailing published dates.
 
-In: `candidates.parquet`, `rule_hits.parquet`, the history. Out: `input.json`, the checks and whether the candidates were accepted. A date
-that is not accepted is set aside: its candidates get their outcome without the model, and the gate holds it back.
+In: `candidates.parquet`, `rule_hits.parquet`, the history. Out: `input.json`, the checks and whether the candidates
+were accepted. A date that is not accepted is set aside: its candidates get their outcome without the model, and the
+gate holds it back.
 """
 
 import polars as pl

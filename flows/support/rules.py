@@ -29,7 +29,7 @@ def rules() -> None:
 def test(ds: str | None, start: str | None, end: str | None, live: str | None, as_json: bool, **options: Any) -> None:
     """Show what another rules file (--rules) would have done to past dates. Changes nothing."""
     from tasks.rules.trial import try_rules
-    from tasks.runs import parse_date, yesterday
+    from tasks.runs import parse_date
 
     if bool(start) != bool(end) or (ds and start):
         raise click.UsageError("Give --ds, or --start and --end.")

@@ -249,7 +249,10 @@ RULES: dict[str, tuple[str, str]] = {
     "repetition.within_text": ("repeats itself", "글 안에서 되풀이"),
     "missing_id": ("an item's id is missing", "상품 번호가 없음"),
     # the rules of rules/grocery.toml; another rule says its own `why`
-    "no_name": ("a name that is none: empty, without letters, a placeholder", "이름이 아님: 비었거나 글자가 없거나 임시 이름"),
+    "no_name": (
+        "a name that is none: empty, no letter, a placeholder",
+        "이름이 아님: 비었거나 글자가 없거나 임시 이름",
+    ),
     "same_item": ("both items are the same", "두 상품이 같음"),
     "other_size": ("the same product in another size", "크기만 다른 같은 상품"),
     "test_listing": ("a listing that was put in as a test", "시험 삼아 올린 상품"),

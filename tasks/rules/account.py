@@ -1,4 +1,4 @@
-"""What each rule did to a date: the pairs that it saw, the calls it saved, and what the model said of those that went on.
+"""What each rule did to a date: the pairs it saw, the calls it saved, and what the model said of those that went on.
 
 A rule that is wrong shows in its sample: pairs that it would turn away and that the model writes.
 """

@@ -121,8 +121,8 @@ def _mistakes(rules: Rules) -> Iterator[tuple[Place, str, str]]:
 
 def _said(location: Place, error: Any, given: dict[str, Any]) -> tuple[Place, str, str]:
     """One of pydantic's errors in the words of the file: place, what it is, and what to do."""
-    # a rule's kind stands in the location, between its number and its field
-    place = location[:2] + location[3:] if location[0] == "rule" and location[2:3] and location[2] in KINDS else location
+    has_kind = location[0] == "rule" and len(location) > 2 and location[2] in KINDS  # between its number and its field
+    place = location[:2] + location[3:] if has_kind else location
     table, field, rule = place[:2], str(place[2] if len(place) > 2 else place[-1]), _table(place, given)
     named = _name(place, rule)
     match error["type"]:

@@ -1,7 +1,7 @@
 """What a date's rules see, all pairs at once.
 
 A pair meets the rules in their order: one that warns is recorded and the pair goes on, the first that rejects ends it.
-What is known of an item alone (its groups, whether its name is one) is worked out once for each item, not for each pair.
+What is known of an item alone (its groups, whether its name is one) is worked out once an item, not once a pair.
 """
 
 import hashlib
@@ -60,7 +60,9 @@ def _meet(candidates: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     sides = {side: candidates.select(**dict(zip(ITEM, columns, strict=True))) for side, columns in SIDES.items()}
     facts = _facts(pl.concat(sides.values()).unique(), rules)
     known = [
-        rows.join(facts, on=ITEM, how="left", nulls_equal=True, maintain_order="left").rename(lambda name, s=side: f"{s}:{name}")
+        rows.join(facts, on=ITEM, how="left", nulls_equal=True, maintain_order="left").select(
+            pl.all().name.prefix(f"{side}:")
+        )
         for side, rows in sides.items()
     ]
     pairs = pl.concat([candidates.select("candidate_id"), *known], how="horizontal")
@@ -82,7 +84,8 @@ def _facts(items: pl.DataFrame, rules: Rules) -> pl.DataFrame:
 def _membership(group: Group) -> pl.Expr:
     """What puts an item into a group: its number, brand or category, or what of its name matched; null: nothing."""
     item, name, scate = (pl.col(column) for column in ITEM)
-    said = [pl.when(item.is_in(group.ids)).then(item.cast(pl.String)), pl.when(scate.is_in(group.categories)).then(scate)]
+    listed = pl.when(item.is_in(group.ids)).then(item.cast(pl.String))
+    said = [listed, pl.when(scate.is_in(group.categories)).then(scate)]
     if group.brands:
         brands = "|".join(pl.escape_regex(brand) for brand in group.brands)
         said.append(name.str.extract(rf"(?i)(?:^|[\[(<{{【（]\s*)({brands})(?:$|[^\p{{L}}\d])", 1))
@@ -133,7 +136,7 @@ def _letters(name: pl.Expr) -> pl.Expr:
 
 
 def _placeholders(rule: NoName) -> list[str]:
-    return pl.DataFrame({"name": rule.placeholders}, {"name": pl.String}).select(_letters(pl.col("name")))["name"].to_list()
+    return pl.select(_letters(pl.lit(pl.Series("name", rule.placeholders, pl.String))))["name"].to_list()
 
 
 def _sample(pairs: pl.DataFrame, share: float) -> pl.Series:

@@ -1,6 +1,6 @@
 """What another rules file would have done to past dates, before it goes live.
 
-In: the candidates of finished runs, or, for a date without one, of the source; the rules that are live and the new ones.
+In: the candidates of finished runs, or, for a date without one, of the source; the live rules and the new ones.
 Out: a row a date and rule, with examples, and what the model had said of the pairs that would be turned away now. The
 sample that goes on all the same is left out of it. Writes nothing, and needs no engine.
 """

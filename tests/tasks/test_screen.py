@@ -11,7 +11,7 @@ from tasks.rules.account import read_applied
 from tasks.screen import screen_candidates, screen_pairs
 from tests.shop import make_run, make_source, rows_of
 
-ITEMS = [(1, "두부", "두부"), (2, " 두부", "두부"), (3, "", None), (4, None, None), (5, "된장", "장류"), (6, "12", None)]
+ITEMS = [(1, "두부", "두부"), (2, " 두부", None), (3, "", None), (4, None, None), (5, "된장", "장류"), (6, "12", None)]
 PAIRS = [(1, 1, 0.9), (1, 2, 0.8), (3, 5, 0.7), (5, 4, 0.6), (3, 3, 0.5), (1, 5, 0.4), (6, 1, 0.3)]
 
 

@@ -66,14 +66,14 @@ SAME_ITEM = '[[rule]]\nid = "a"\nkind = "same_item"\n'
         ("[groups.a]\nids = [1\n\n[[rule]]", r"is no TOML: .*line \d"),
         ("[[rule]\n", r"is no TOML: .*line 1"),
         ("a = [\n1", r"is no TOML: .*line 2, the end"),
-        ("[groups.a]\nids = [1]\nnames = '('\n", r"line 3: group `a`: `names` is no regular expression: unclosed group"),
+        ("[groups.a]\nids = [1]\nnames = '('\n", r"line 3: group `a`: `names` is no regular .*: unclosed group"),
         ("[groups.a]\nnames = 'x(?=y)'\n", r"line 2: .*look-ahead"),
         ("[groups.a]\nnames = '담배|'\n", r"line 2: group `a`: `names` matches an empty text"),
         ("[groups.a]\n", r"line 1: group `a`: it holds nothing → give it ids, brands"),
-        ("[groups.a]\nnmes = 'x'\n", r"line 2: group `a`: unknown field `nmes` → write one of its fields \(ids, .*names"),
+        ("[groups.a]\nnmes = 'x'\n", r"line 2: group `a`: unknown field `nmes` → write one of .*\(ids, .*names"),
         ("[groups.a]\ncategories = '채소'\n", r"line 2: group `a`: `categories`"),
         ("[[rules]]\nid = 'a'\n", r"line 1: the file: unknown field `rules`"),
-        (SAME_ITEM + "efect = 'warn'\n", r"line 4: rule `a`: unknown field `efect` → write one of its fields \(id, effect"),
+        (SAME_ITEM + "efect = 'warn'\n", r"line 4: rule `a`: unknown field `efect` → write one of .*\(id, effect"),
         (SAME_ITEM + "effect = 'refuse'\n", r"line 4: rule `a`: `effect`: .*'reject' or 'warn'"),
         (SAME_ITEM * 2, r"line 5: rule 1 of the file has the id `a` already → give each rule an id of its own"),
         (SAME_ITEM.replace('"a"', '"missing_id"'), r"line 2: sayu's own check has the id `missing_id`"),
@@ -104,7 +104,7 @@ def test_all_mistakes_are_said_at_once_in_the_order_of_their_lines(tmp_path: Pat
 
 
 def test_a_file_that_is_not_there_says_how_to_do_without(tmp_path: Path) -> None:
-    with pytest.raises(RulesError, match='nowhere.toml can\'t be read: No such file .*--rules ""'):
+    with pytest.raises(RulesError, match=r'nowhere\.toml can\'t be read: No such file .*--rules ""'):
         load_rules(tmp_path / "nowhere.toml")
 
 

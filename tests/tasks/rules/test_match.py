@@ -58,7 +58,9 @@ def test_the_same_item_by_id_or_by_name(tmp_path: Path) -> None:
 def test_the_same_product_in_another_size(tmp_path: Path) -> None:
     rule = '[[rule]]\nid = "size"\nkind = "same_product"\n'
     milk: Item = (5, "새벽우유 1L", "우유")
-    found = hits(tmp_path, rule, (milk, (6, "새벽우유 2.3L", "우유")), (milk, (7, "1L", "")), ((7, "1L", ""), (8, "2L", "")))
+    more: Item = (6, "새벽우유 2.3L", "우유")
+    sizes: tuple[Item, Item] = (7, "1L", ""), (8, "2L", "")
+    found = hits(tmp_path, rule, (milk, more), (milk, sizes[0]), sizes)
     assert found == [(0, "size", "reject", "새벽우유 1L / 새벽우유 2.3L")]
 
 
