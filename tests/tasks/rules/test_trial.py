@@ -64,7 +64,7 @@ def test_each_rule_now_and_then_with_what_the_model_had_said(tmp_path: Path, new
         ("newly", "우유(1L)", "된장(500g)"),
     }
     assert {example.evidence for example in tried.examples if example.change == "newly"} == {"된장"}
-    assert {example.p_skip for example in tried.examples if example.change == "newly"} == {0.1}
+    assert {round(example.p_skip or 0, 6) for example in tried.examples if example.change == "newly"} == {0.1}
     assert [unknown.category for unknown in tried.unknown_categories] == ["비누"]
     assert tried.held_back == []
 
