@@ -10,7 +10,7 @@ from typing import Self
 import polars as pl
 from pydantic import BaseModel, ConfigDict
 
-from tasks.rules.file import MISSING_ID, Unknown, rule_line
+from tasks.rules.file import MISSING_ID, Unknown, rule_lines
 from tasks.rules.schema import Rules
 from tasks.runs import Run
 
@@ -38,10 +38,10 @@ class Applied(BaseModel):
     @classmethod
     def of(cls, rules: Rules, path: Path | None, unknown: list[Unknown]) -> Self:
         """What was applied, from the file."""
+        lines = rule_lines(path) if path else {}
         applied = [AppliedRule(rule=MISSING_ID, effect="reject")]
         for rule in rules.rule:
-            line = rule_line(path, rule.id) if path else None
-            applied.append(AppliedRule(rule=rule.id, effect=rule.effect, why=rule.why, line=line))
+            applied.append(AppliedRule(rule=rule.id, effect=rule.effect, why=rule.why, line=lines.get(rule.id)))
         return cls(path=str(path) if path else None, rules=tuple(applied), unknown=tuple(unknown))
 
 

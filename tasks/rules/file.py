@@ -86,10 +86,10 @@ def _line_of_category(text: str, group: str, category: str) -> int:
     return start + next((number for number, line in enumerate(lines) if category in line), 0)
 
 
-def rule_line(path: Path, rule_id: str) -> int:
-    """The line at which a rule of a file begins."""
-    ids = [rule.id for rule in load_rules(path).rule]
-    return line_of(_read(path), ("rule", ids.index(rule_id))) if rule_id in ids else 1
+def rule_lines(path: Path) -> dict[str, int]:
+    """The line at which each rule of a file begins, by its id."""
+    text = _read(path)
+    return {rule.id: line_of(text, ("rule", number)) for number, rule in enumerate(load_rules(path).rule)}
 
 
 def _read(path: Path) -> str:

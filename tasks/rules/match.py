@@ -85,7 +85,7 @@ def _membership(group: Group) -> pl.Expr:
     """What puts an item into a group: its number, brand or category, or what of its name matched; null: nothing."""
     item, name, scate = (pl.col(column) for column in ITEM)
     listed = pl.when(item.is_in(group.ids)).then(item.cast(pl.String))
-    said = [listed, pl.when(scate.is_in(group.categories)).then(scate)]
+    said: list[pl.Expr] = [listed, pl.when(scate.is_in(group.categories)).then(scate)]
     if group.brands:
         brands = "|".join(pl.escape_regex(brand) for brand in group.brands)
         said.append(name.str.extract(rf"(?i)(?:^|[\[(<{{【（]\s*)({brands})(?:$|[^\p{{L}}\d])", 1))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import RulesError
-from tasks.rules.file import load_rules, rule_line, unknown_categories
+from tasks.rules.file import load_rules, rule_lines, unknown_categories
 from tasks.rules.lines import line_of
 from tasks.rules.schema import NO_RULES
 from tasks.settings import HOME
@@ -44,7 +44,7 @@ def test_rules_stand_in_the_order_of_the_file(tmp_path: Path) -> None:
         ("same_item", "reject"),
         ("food_with_detergent", "warn"),
     ]
-    assert [rule_line(path, rule.id) for rule in load_rules(path).rule] == [10, 14]
+    assert rule_lines(path) == {"same_item": 10, "food_with_detergent": 14}
 
 
 def test_no_path_is_no_rules() -> None:
