@@ -94,6 +94,7 @@ def run_bench(
         work = Path(folder)
         given = {
             "source": str(build_large_source(work / "source.duckdb", pairs)),
+            "rules": None,  # every pair of the source is asked about, as in a notebook
             "prompt": _shorter_prompt(settings.prompt, work / "prompt", max_tokens),
             "chunk_share": 1.0,  # no crash is to be survived here
             "threshold": 1.0,

@@ -66,8 +66,9 @@ def _make_date(folder: Path, pairs: int, write_share: float, bad_share: float) -
 
     source = build_large_source(folder / "source.duckdb", pairs)
     recording = folder / "recording.parquet"
-    make_recording(load_settings(source=str(source)), DATE, recording, write_share, bad_share)
-    settings = load_settings(source=str(source), store=folder / "store", engine="recorded", recording=recording)
+    make_recording(load_settings(source=str(source), rules=""), DATE, recording, write_share, bad_share)
+    given = {"source": str(source), "store": folder / "store", "engine": "recorded", "recording": recording}
+    settings = load_settings(rules="", **given)
     run = describe_run(DATE, settings)
     run.folder.mkdir(parents=True)
     for stage in (extract_candidates, screen_candidates, reuse_results, rank_candidates):

@@ -39,7 +39,8 @@ def main(model: Path | None, prompt: Path | None, dtype: str, pairs: int, repeat
     work = Path(tempfile.mkdtemp(prefix="sayu-overhead-"))
     try:
         source = str(build_large_source(work / "source.duckdb", pairs))
-        settings = load_settings(model=model, prompt=prompt, dtype=dtype, source=source, store=work / "store")
+        store = work / "store"
+        settings = load_settings(model=model, prompt=prompt, dtype=dtype, source=source, store=store, rules="")
         environment = {"PREFECT_HOME": str(work / "prefect")}
         make_prefect_database(environment)
         whole, bare = [], []
@@ -57,7 +58,7 @@ def main(model: Path | None, prompt: Path | None, dtype: str, pairs: int, repeat
 def _daily(settings: Settings, environment: dict[str, str]) -> float:
     shutil.rmtree(settings.store, ignore_errors=True)
     command = [sys.executable, "-m", "flows", "daily", "--json", "--ds", str(DATE), "--source", settings.source]
-    command += ["--store", str(settings.store), "--model", str(settings.model), "--dtype", settings.dtype]
+    command += ["--store", str(settings.store), "--rules", "", "--model", str(settings.model), "--dtype", settings.dtype]
     command += ["--prompt", str(settings.prompt.resolve())]
     # many of these texts break the checks, and a date that is held back took just as long
     measured = run_measured(command, HOME, environment, accepted=(0, 3))

@@ -54,7 +54,7 @@ def main(chunks: int, chunk_pairs: int) -> None:
         source = build_large_source(work / "source.duckdb", chunks * chunk_pairs)
         settings = Settings(
             source=str(source), store=work / "plain", engine="recorded", recording=work / "recording.parquet",
-            chunk_pairs=chunk_pairs, chunk_share=1.0, data_docs=False,
+            chunk_pairs=chunk_pairs, chunk_share=1.0, data_docs=False, rules=None,
         )  # fmt: skip
         click.echo("making the recording …", err=True)
         make_recording(settings, DATE, work / "recording.parquet", MISSION_WRITE_SHARE, BAD_SHARE)

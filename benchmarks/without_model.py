@@ -44,10 +44,10 @@ def main(source: str | None, ds: str, pairs: int, write_share: float, bad_share:
     try:
         source = source or str(build_large_source(work / "source.duckdb", pairs))
         recording = work / "recording.parquet"
-        settings = load_settings(source=source)
+        settings = load_settings(source=source, rules="")  # every pair is asked about, and pays its way
         click.echo("making the recording …", err=True)
         make_recording(settings, dt.date.fromisoformat(ds), recording, write_share, bad_share)
-        command = [sys.executable, "-m", "flows", "daily", "--json", "--ds", ds, "--source", source]
+        command = [sys.executable, "-m", "flows", "daily", "--json", "--ds", ds, "--source", source, "--rules", ""]
         command += ["--engine", "recorded", "--recording", str(recording), "--store", str(work / "store")]
         environment = {"PREFECT_HOME": str(work / "prefect")}
         make_prefect_database(environment)

@@ -38,6 +38,10 @@ class ExpectVolumeNearTrailingMedian(ExpectTableRowCountToBeBetween):
     """The number of candidates is near the median of the trailing published dates."""
 
 
+class ExpectNoRuleToTakeTooMany(ExpectTableRowCountToBeBetween):
+    """The candidates are so many that what the largest rule turns away is no more than its share of them."""
+
+
 class ExpectDateNotInTheFuture(ExpectColumnMaxToBeBetween):
     """The date has begun in the shop's time zone; a later one is a mistyped date or a clock that is wrong."""
 

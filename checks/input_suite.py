@@ -1,8 +1,9 @@
 """The input suite: what must hold of a date's candidates before any GPU time is spent on them."""
 
 import datetime as dt
+import math
 import zoneinfo
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -20,8 +21,20 @@ RUNAWAY_VOLUME = 10.0  # a join gone wrong, and days of GPU time
 MIN_DATES = 3  # a median of fewer dates is one of them
 
 
+class LargestRule(NamedTuple):
+    """Of the rules that turn pairs away before the model the one that turns most away, and what is bearable."""
+
+    name: str  # and where it stands
+    pairs: int
+    most: float  # share of the date's pairs
+
+
 def validate_input(
-    candidates: pl.DataFrame, ds: dt.date, volumes: pl.DataFrame, today: dt.date | None = None
+    candidates: pl.DataFrame,
+    ds: dt.date,
+    volumes: pl.DataFrame,
+    largest_rule: LargestRule | None = None,
+    today: dt.date | None = None,
 ) -> Validation:
     """Validate the candidates of one date.
 
@@ -30,6 +43,7 @@ def validate_input(
             and `recommended_scate`.
         ds: the date; `today`: what day it is [default: by the clock, in Asia/Seoul].
         volumes: the trailing published dates, one row each: `candidates` (pairs), `missing_share` (0 to 1).
+        largest_rule: None where no rule turns a pair away.
     """
     ahead = (ds - (today or dt.datetime.now(SHOP_TIME).date())).days
     frame = candidates.select(
@@ -39,7 +53,8 @@ def validate_input(
         category_missing=_is_empty("recommended_scate").cast(pl.Float64),
         days_ahead=pl.lit(ahead),
     )
-    suite = [*_keys(), *_names(), _categories(frame, volumes), *_volume(frame, volumes), _date(ahead)]
+    rules = _rules(frame, largest_rule)
+    suite = [*_keys(), *_names(), _categories(frame, volumes), *_volume(frame, volumes), rules, _date(ahead)]
     return validate("input", frame, suite)
 
 
@@ -123,6 +138,19 @@ def _volume(frame: pl.DataFrame, volumes: pl.DataFrame) -> list[Any]:
             observed, min_value=low, max_value=high,
         ),
     ]  # fmt: skip
+
+
+def _rules(frame: pl.DataFrame, largest: LargestRule | None) -> Any:
+    from checks.expectations import ExpectNoRuleToTakeTooMany
+
+    gone = largest.pairs if largest else 0
+    seen = f"{largest.name}: {gone:,} / {frame.height:,} ({gone / max(frame.height, 1):.1%})" if largest else "–"
+    fewest = math.ceil(round(gone / largest.most, 6)) if largest else 0
+    return expectation(
+        ExpectNoRuleToTakeTooMany, "rules_bearable", Severity.CRITICAL,
+        ("no rule turns away more pairs than it may", "한 규칙이 허용된 것보다 많은 쌍을 제외하지 않음"),
+        (seen, seen), min_value=fewest,
+    )  # fmt: skip
 
 
 def _date(ahead: int) -> Any:

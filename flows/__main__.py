@@ -14,6 +14,7 @@ import click
 from flows.support.in_prefect import in_prefect, log_to_stderr
 from flows.support.measuring import bench
 from flows.support.options import date_option, settings_options
+from flows.support.rules import rules
 from tasks.errors import SayuError
 from tasks.settings import Settings, load_settings
 
@@ -152,6 +153,7 @@ def prune(dry_run: bool, as_json: bool, **options: Any) -> None:
 
 
 cli.add_command(bench)
+cli.add_command(rules)
 
 
 @cli.command()

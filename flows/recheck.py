@@ -23,8 +23,8 @@ def recheck(ds: dt.date, settings: SomeSettings = None) -> Summary:
     """
     with open_run(ds, settings or load_settings()) as run:
         extract(run)
-        inspect(run)
         screen(run)
+        inspect(run)
         reuse(run)
         rank(run)
         skip_plan(run)

@@ -2,7 +2,7 @@
 --
 -- A shop whose tables look different edits this statement; the columns it returns are the contract:
 --   recommended_item_id BIGINT, reason_item_id BIGINT, recommended_item VARCHAR, recommended_scate VARCHAR,
---   reason_item VARCHAR, basket VARCHAR[] (names, reason item first), score DOUBLE
+--   reason_item VARCHAR, reason_scate VARCHAR, basket VARCHAR[] (names, reason item first), score DOUBLE
 -- Names may be missing or strange: they are cleaned afterwards.
 WITH items AS (
     -- One name an item, should the shop list an item twice: a join must not make two candidates of one.
@@ -47,6 +47,7 @@ SELECT
     recommended.item_name AS recommended_item,
     recommended.scate AS recommended_scate,
     reason.item_name AS reason_item,
+    reason.scate AS reason_scate,
     list_prepend(
         reason.item_name,
         list_transform(

@@ -32,6 +32,10 @@ class PromptError(SayuError):
     """The prompt's files and the model's tokenizer don't go together."""
 
 
+class RulesError(SayuError):
+    """The rules file can't be read, or a rule in it can't be applied."""
+
+
 class ModelError(SayuError):
     """The model folder can't be used."""
 

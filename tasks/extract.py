@@ -1,7 +1,7 @@
 """extract: the candidate pairs of one date, from the shop's DuckDB, opened read-only.
 
 In: the source. Out: `candidates.parquet` (records.CANDIDATES), names cleaned, ids in the statement's order; and
-`catalogue.parquet` (records.CATALOGUE).
+`catalogue.parquet` and `categories.parquet` (records.CATALOGUE, CATEGORIES).
 """
 
 import datetime as dt
@@ -12,7 +12,7 @@ import polars as pl
 
 from tasks.errors import SourceError, UsageError
 from tasks.prompt import clean_name
-from tasks.records import CANDIDATES, CATALOGUE, conform
+from tasks.records import CANDIDATES, CATALOGUE, CATEGORIES, conform
 from tasks.runs import Run
 from tasks.settings import HOME
 
@@ -20,6 +20,7 @@ STATEMENT = HOME / "sql" / "extract_candidates.sql"
 DATES = HOME / "sql" / "list_dates.sql"
 DATES_BETWEEN = HOME / "sql" / "list_dates_between.sql"
 ITEMS = HOME / "sql" / "list_items.sql"
+SCATES = HOME / "sql" / "list_categories.sql"
 
 
 def extract_candidates(run: Run) -> int:
@@ -31,6 +32,7 @@ def extract_candidates(run: Run) -> int:
     candidates = clean_candidates(read_candidates(run.settings.source, run.ds))
     run.write("candidates", candidates)
     run.write("catalogue", read_catalogue(run.settings.source))
+    run.write("categories", read_categories(run.settings.source))
     return candidates.height
 
 
@@ -53,13 +55,22 @@ def read_candidates(source: str, ds: dt.date) -> pl.DataFrame:
 
 def read_catalogue(source: str) -> pl.DataFrame:
     """The clean names of everything the shop sells (records.CATALOGUE), as `sql/list_items.sql` lists it."""
+    return pl.DataFrame({"item_name": _read_names(source, ITEMS)}, schema=CATALOGUE)
+
+
+def read_categories(source: str) -> pl.DataFrame:
+    """The shop's small categories (records.CATEGORIES), as `sql/list_categories.sql` lists them."""
+    return pl.DataFrame({"scate": _read_names(source, SCATES)}, schema=CATEGORIES)
+
+
+def _read_names(source: str, statement: Path) -> list[str]:
+    """What a statement of one column lists: clean, each once, in order."""
     with open_source(source) as connection:
         try:
-            rows = connection.execute(ITEMS.read_text(encoding="utf-8")).fetchall()
+            rows = connection.execute(statement.read_text(encoding="utf-8")).fetchall()
         except duckdb.Error as error:
-            raise _not_as_agreed(source, ITEMS, error) from error
-    names = {clean_name(name) for (name,) in rows}
-    return pl.DataFrame({"item_name": sorted(names - {""})}, schema=CATALOGUE)
+            raise _not_as_agreed(source, statement, error) from error
+    return sorted({clean_name(name) for (name,) in rows} - {""})
 
 
 def read_dates(source: str, start: dt.date, end: dt.date) -> list[dt.date]:
@@ -82,7 +93,7 @@ def read_dates(source: str, start: dt.date, end: dt.date) -> list[dt.date]:
 
 def clean_candidates(rows: pl.DataFrame) -> pl.DataFrame:
     """Candidates with clean names and a number each; the basket keeps its order and loses empty names."""
-    columns = ("recommended_item", "recommended_scate", "reason_item")
+    columns = ("recommended_item", "recommended_scate", "reason_item", "reason_scate")
     rows = rows.with_columns(pl.col(*columns).cast(pl.String), pl.col("basket").cast(pl.List(pl.String)))
     # a name stands in many rows: each is cleaned once
     names = pl.concat([*(rows[column] for column in columns), rows["basket"].explode()]).drop_nulls().unique()

@@ -37,8 +37,8 @@ MERGED_BYTES = 32 * 2**20
 
 # What a run's stages leave for one another, and a run of the same request makes anew. Not `cache.parquet`: the report
 # links to it, and it has a row a chunk, not a row a pair.
-FRAMES = ("candidates.parquet", "catalogue.parquet", "screened.parquet", "reused.parquet", "ranked_out.parquet",
-          "plan.parquet", "failures")  # fmt: skip
+FRAMES = ("candidates.parquet", "catalogue.parquet", "categories.parquet", "rule_hits.parquet", "screened.parquet",
+          "reused.parquet", "ranked_out.parquet", "plan.parquet", "failures")  # fmt: skip
 # Folders of a store that others look after: what `sayu ui` runs, and what is known of engines.
 OTHERS = ("ui", "engines")
 

@@ -20,7 +20,7 @@ from tasks.model import model_fingerprint
 from tasks.reports.index import Finished, finished_runs
 from tasks.reuse import add_keys, add_stored, is_finished
 from tasks.runs import describe_run
-from tasks.screen import RULES, apply_rules
+from tasks.screen import screen_pairs
 from tasks.settings import Settings
 
 ASKING = "decide and generate"  # the stage in which a run waits for the engine, or for several of them
@@ -156,5 +156,5 @@ def _keys(ds: dt.date, settings: Settings) -> tuple[int, pl.DataFrame] | None:
         candidates = clean_candidates(read_candidates(settings.source, ds))
     except SayuError:
         return None
-    left = candidates.join(apply_rules(candidates, RULES), on="candidate_id", how="anti")
+    left = candidates.join(screen_pairs(candidates, settings), on="candidate_id", how="anti")
     return candidates.height, add_keys(left, describe_run(ds, settings)).select("key", ds=pl.lit(ds))

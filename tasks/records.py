@@ -38,16 +38,21 @@ CANDIDATES = _schema(
         "recommended_item": pl.String,
         "recommended_scate": pl.String,
         "reason_item": pl.String,
+        "reason_scate": pl.String,
         "basket": pl.List(pl.String),
         "score": pl.Float64,
     }
 )
 
-# One row a name that the shop sells.
+# One row a name that the shop sells; one row a small category of it.
 CATALOGUE = _schema({"item_name": pl.String})
+CATEGORIES = _schema({"scate": pl.String})
 
 # One row a candidate that needs no model call; `rule` is the rule's stable name.
 SCREENED = _schema({"candidate_id": pl.UInt32, "rule": pl.String, "evidence": pl.String})
+# One row a pair and rule that saw it: `effect` is "reject" (the pair is in SCREENED), "warn" (it goes on), or
+# "let_through" (it would have been turned away, and belongs to the sample that goes on all the same).
+RULE_HITS = _schema({"candidate_id": pl.UInt32, "rule": pl.String, "effect": pl.String, "evidence": pl.String})
 RANKED_OUT = _schema({"candidate_id": pl.UInt32, "rank": pl.UInt32})
 
 # One row a candidate that may go to the model: the key of its result, and what the store already holds for it.

@@ -24,6 +24,7 @@ from tasks.errors import BusyError, StoreError, UsageError
 from tasks.files import write_json, write_parquet
 from tasks.model import model_fingerprint
 from tasks.prompt import load_prompt
+from tasks.rules.file import load_rules
 from tasks.settings import Settings
 
 SHOP_TIME = zoneinfo.ZoneInfo("Asia/Seoul")
@@ -103,11 +104,13 @@ def describe_run(ds: dt.date, settings: Settings) -> Run:
     """The run that this request stands for.
 
     Raises:
-        ModelError, PromptError: the model folder or the prompt can't be read.
+        ModelError, PromptError, RulesError: the model folder, the prompt or the rules file can't be read.
     """
     prompt = load_prompt(settings.prompt)
     model = model_fingerprint(settings)
     asked = [str(ds), str(settings.source), model, prompt.digest, settings.threshold]
+    if settings.rules:
+        asked += [load_rules(settings.rules).digest, settings.screen_sample]
     key = hashlib.blake2b(json.dumps(asked).encode(), digest_size=6).hexdigest()
     started_at = dt.datetime.now(dt.UTC)
     return Run(ds=ds, key=key, settings=settings, model=model, prompt=prompt.name, started_at=started_at)

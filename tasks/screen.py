@@ -1,62 +1,42 @@
-"""screen: the cheap rules that spare a pair the model. The first rule that matches decides.
+"""screen: the cheap rules that spare a pair the model. The first rule that rejects decides.
 
-In: `candidates.parquet`. Out: `screened.parquet` (records.SCREENED), one row a pair that a rule turned away.
+In: `candidates.parquet`, `categories.parquet`, the rules file. Out: `screened.parquet` (records.SCREENED), one row a
+pair that a rule turned away; `rule_hits.parquet` (records.RULE_HITS), all that the rules saw; and `rules.json`, the
+rules as they were applied.
 """
 
-from dataclasses import dataclass
+import logging
 
 import polars as pl
 
-from tasks.records import SCREENED, conform
+from tasks.rules.account import Applied
+from tasks.rules.file import load_rules, unknown_categories
+from tasks.rules.match import find_hits, turned_away
 from tasks.runs import Run
+from tasks.settings import Settings
+
+logger = logging.getLogger("sayu")
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A pair for which `matches` holds is turned away; `evidence` is the text that shows why."""
+def screen_candidates(run: Run) -> int:
+    """Leave the pairs that a rule turns away in the run folder; returns how many there are.
 
-    name: str
-    matches: pl.Expr
-    evidence: pl.Expr
-
-
-RULES = (
-    Rule(
-        "missing_id",
-        pl.any_horizontal(pl.col("recommended_item_id").is_null(), pl.col("reason_item_id").is_null()),
-        pl.format("{} / {}", pl.col("recommended_item"), pl.col("reason_item")),
-    ),
-    Rule(
-        "empty_name",
-        pl.any_horizontal(pl.col("recommended_item") == "", pl.col("reason_item") == ""),
-        pl.format(
-            "{} / {}",
-            pl.col("recommended_item_id").cast(pl.String).fill_null("?"),
-            pl.col("reason_item_id").cast(pl.String).fill_null("?"),
-        ),
-    ),
-    Rule(
-        "same_item",
-        (pl.col("recommended_item_id") == pl.col("reason_item_id"))
-        | (pl.col("recommended_item") == pl.col("reason_item")),
-        pl.col("recommended_item"),
-    ),
-)
-
-
-def screen_candidates(run: Run, rules: tuple[Rule, ...] = RULES) -> int:
-    """Leave the pairs that a rule turns away in the run folder; returns how many there are."""
-    screened = apply_rules(run.read("candidates"), rules)
+    Raises:
+        RulesError: the rules file holds a mistake, or was taken away since the run began.
+    """
+    path = run.settings.rules
+    rules = load_rules(path)
+    unknown = unknown_categories(path, run.read("categories")["scate"].to_list())
+    for category in unknown:
+        logger.warning("%-9s %s", "screen", category.said(str(path)))
+    hits = find_hits(run.read("candidates"), rules, run.settings.screen_sample)
+    screened = turned_away(hits)
+    run.write("rule_hits", hits)
     run.write("screened", screened)
+    run.write_json("rules", Applied.of(rules, path, unknown).model_dump(mode="json"))
     return screened.height
 
 
-def apply_rules(candidates: pl.DataFrame, rules: tuple[Rule, ...]) -> pl.DataFrame:
-    """One row a pair that a rule turns away, with the first such rule's name and evidence."""
-    rule = pl.coalesce(*(pl.when(rule.matches).then(pl.lit(rule.name)) for rule in rules))
-    evidence = pl.coalesce(*(pl.when(rule.matches).then(rule.evidence) for rule in rules))
-    return (
-        candidates.select("candidate_id", rule=rule, evidence=evidence)
-        .filter(pl.col("rule").is_not_null())
-        .pipe(conform, SCREENED)
-    )
+def screen_pairs(candidates: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """The pairs of a date that its rules turn away (records.SCREENED)."""
+    return turned_away(find_hits(candidates, load_rules(settings.rules), settings.screen_sample))

@@ -38,6 +38,19 @@ class Settings(BaseSettings):
     model: Path = Field(HOME / "demo" / "model", description="A Hugging Face model folder")
     prompt: Path = Field(HOME / "prompts" / "reason" / "v1", description="The folder of a prompt version")
 
+    rules: Path | None = Field(
+        HOME / "rules" / "grocery.toml", description='The rules that turn pairs away before the model; "" for none'
+    )
+    # One pair in a hundred costs next to nothing, and shows within days a rule that turns away what the model would
+    # write.
+    screen_sample: float = Field(
+        0.01, ge=0, le=1, description="Share of the pairs turned away that go on all the same, to judge the rules"
+    )
+    # Half of a date is more than any single rule is meant to catch: a mistyped pattern, or a category renamed.
+    max_rule_share: float = Field(
+        0.5, gt=0, le=1, description="Share of the pairs turned away by one rule that holds a date back"
+    )
+
     engine: EngineName = Field("vllm_local", description="Which engine runs the model")
     recording: Path | None = Field(None, description="The recording that the engine `recorded` replays")
     servers: Annotated[tuple[str, ...], NoDecode] = Field(
@@ -120,6 +133,12 @@ class Settings(BaseSettings):
             raise ValueError("the engine `vllm_server` needs servers")
         return self
 
+    @field_validator("rules", mode="before")
+    @classmethod
+    def _no_rules(cls, given: Any) -> Any:
+        """No path, which the command line and the environment write as nothing or `none`, is no rules."""
+        return None if given in ("", "none") else given
+
     @field_validator("servers", mode="before")
     @classmethod
     def _addresses(cls, given: Any) -> Any:
@@ -146,7 +165,7 @@ class Settings(BaseSettings):
 
     def with_whole_paths(self) -> Self:
         """The same settings with paths that do not depend on the working directory."""
-        names = ("store", "serving", "model", "prompt", "recording")
+        names = ("store", "serving", "model", "prompt", "rules", "recording")
         paths = {name: path.resolve() for name in names if (path := getattr(self, name)) is not None}
         return self.model_copy(update=paths)
 

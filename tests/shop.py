@@ -24,6 +24,7 @@ from tasks.settings import HOME, Settings
 DS = dt.date(2026, 11, 28)
 MODEL = HOME / "demo" / "model"
 PROMPT = HOME / "prompts" / "reason" / "v1"
+RULES = HOME / "tests" / "rules.toml"  # what every shop's rules say; the rest goes to the model
 
 ITEMS = [
     (1, "쌈배추(봉)", "쌈채소"),
@@ -72,14 +73,14 @@ def make_run(tmp_path: Path, source: Path, **options: Any) -> Run:
     recording = tmp_path / "recording.parquet"
     if not recording.exists():
         write_recording(recording_rows([]), recording)
-    given: dict[str, Any] = {"source": str(source), "store": tmp_path / "store", "data_docs": False}
+    given: dict[str, Any] = {"source": str(source), "store": tmp_path / "store", "rules": RULES, "data_docs": False}
     settings = Settings(**given | {"engine": "recorded", "recording": recording} | options)
     return describe_run(DS, settings)
 
 
 def prepare(run: Run) -> int:
     """Every stage before the model; how many chunks were planned."""
-    for stage in (extract_candidates, inspect_candidates, screen_candidates, reuse_results, rank_candidates):
+    for stage in (extract_candidates, screen_candidates, inspect_candidates, reuse_results, rank_candidates):
         stage(run)
     return plan_chunks(run)
 

@@ -29,6 +29,8 @@ def print_summary(summary: Summary, as_json: bool) -> None:
     for reason in summary.reasons:
         console.print(f"  [yellow]![/yellow] {reason}", highlight=False)
     console.print(outcome_table(summary), token_table(summary), sep="\n")
+    if summary.rules:
+        console.print(rules_line(summary), soft_wrap=True, highlight=False)
     if summary.cache:
         console.print(cache_line(summary.cache), soft_wrap=True, highlight=False)
         if summary.cache.is_lost(summary.expected_cache_share):
@@ -66,6 +68,16 @@ def cache_line(cache: Cache) -> str:
     again = "" if cache.share_again is None else f" (texts {cache.share_again:.1%} of what decide had read)"
     found = f"found {share} of what it could{again}"
     return f"prefix cache   computed {floor}; {found}; lost {lost}; {cache.preemptions} preemptions"
+
+
+def rules_line(summary: Summary) -> str:
+    """What each rule before the model saw, and how many of the pairs went on all the same."""
+    seen = (
+        f"{rule.rule} {rule.hits:,}" + (f" ({rule.sample:,} went on)" if rule.sample else "")
+        for rule in summary.rules
+        if rule.hits
+    )
+    return f"rules          {', '.join(seen) or 'none saw a pair'}"
 
 
 def time_line(summary: Summary) -> str:

@@ -36,6 +36,7 @@ def look_at(summary: Summary, gate: Gate, groups: Groups, near: int, language: L
     """What a reviewer should see, worst first. `near`: decisions close to the threshold (count_near)."""
     return [
         *sorted(_failed_checks(gate, language), key=lambda finding: finding.severity),  # critical, then warning
+        *_screening(summary, language),
         *_lost_reuse(summary, language),
         *_what_moved(summary.drift, language),
         *_errors(groups[Outcome.FAILED][:MOST_ERRORS], language),
@@ -60,6 +61,19 @@ def _failure(check: Check, language: Language) -> str:
         return check.sentence
     description, observed = said(check, language)
     return words(language)["failed_check"].format(description=description, observed=observed)
+
+
+def _screening(summary: Summary, language: Language) -> Iterator[Finding]:
+    """Rules that turn away what the model would write, and rules that mean a category that is none."""
+    for rule in summary.rules:
+        if rule.says_write:
+            numbers = {"decided": f"{rule.decided:,}", "share": rule.write_share, "hits": f"{rule.hits:,}"}
+            text = words(language)["look_sample"].format(rule=rule.rule, **numbers)
+            yield Finding(severity="warning", text=text, link="#screen-rules")
+    for unknown in summary.unknown_categories:
+        where = {"category": unknown.category, "group": unknown.group, "line": unknown.line}
+        text = words(language)["look_category"].format(**where)
+        yield Finding(severity="warning", text=text, link="#screen-rules")
 
 
 def _lost_reuse(summary: Summary, language: Language) -> Iterator[Finding]:

@@ -22,7 +22,8 @@ MOST_REASONS = 20
 
 COLUMNS = (
     "candidate_id", "recommended_item_id", "recommended_item", "recommended_scate", "reason_item_id", "reason_item",
-    "basket", "score", "outcome", "detail", "evidence", "p_skip", "text", "answer", "reused", "generated_at",
+    "reason_scate", "basket", "score", "outcome", "detail", "evidence", "p_skip", "text", "answer", "reused",
+    "generated_at",
 )  # fmt: skip
 
 

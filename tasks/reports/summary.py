@@ -12,6 +12,8 @@ from tasks.cache import Cache, account_cache
 from tasks.load import Publication
 from tasks.records import Outcome
 from tasks.results import find_results
+from tasks.rules.account import RuleCount, count_rules, read_applied
+from tasks.rules.file import Unknown
 from tasks.runs import Run, last_manifest
 from tasks.settings import Settings
 
@@ -66,6 +68,8 @@ class Summary(BaseModel):
     approved_by: str | None = None
     approval_reason: str | None = None
     drift: Drift | None = None  # of the skip rate, where the checks looked for one
+    rules: tuple[RuleCount, ...] = ()  # those of the screen stage, in their order
+    unknown_categories: tuple[Unknown, ...] = ()  # that the rules file names
 
     @property
     def written(self) -> int:
@@ -123,6 +127,8 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         approved_by=publication.approved_by if publication else None,
         approval_reason=publication.approval_reason if publication else None,
         drift=read_drift(run),
+        rules=count_rules(run, outcomes),
+        unknown_categories=read_applied(run).unknown,
     )
 
 

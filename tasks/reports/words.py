@@ -58,6 +58,16 @@ WORDS: dict[str, tuple[str, str]] = {
         "{preemptions} answers were interrupted for want of KV room and begun again; lower chunks_in_flight",
         "KV 공간이 모자라 답 {preemptions}건이 중단되었다가 다시 시작됨. chunks_in_flight를 줄이세요",
     ),
+    "look_sample": (
+        "of {decided} pairs that the rule {rule} would turn away the model wrote {share:.0%}: is the rule right? "
+        "It saw {hits} pairs",
+        "규칙 {rule}이(가) 제외할 쌍 {decided}건을 모델에 물었더니 {share:.0%}를 작성함. 규칙이 맞나요? "
+        "이 규칙에 걸린 쌍 {hits}건",
+    ),
+    "look_category": (
+        "the shop has no category {category}, which the group {group} of the rules names (line {line})",
+        "규칙의 묶음 {group}이(가) 말하는 카테고리 {category}이(가) 쇼핑몰에 없음({line}행)",
+    ),
     "look_part": (
         "{kind} {name}: skip rate {observed:.0%} against {expected:.0%}, over {pairs} pairs",
         "{kind} {name}: 건너뛴 비율 {observed:.0%} (기준 {expected:.0%}, {pairs}쌍)",
@@ -143,6 +153,23 @@ WORDS: dict[str, tuple[str, str]] = {
         "{shown} of {all} rows; all of them: ", "{all}행 중 {shown}행. 전체: "
     ),
     "back": ("back to the day", "하루 보고서로"),
+    # -- the rules before the model
+    "screen_rules": ("Rules before the model", "모델에 묻기 전의 규칙"),
+    "screen_rules_note": (
+        "The first rule that rejects decides. A sample of what it would turn away goes on all the same, and the share "
+        "of it that the model wrote says whether the rule is right.",
+        "먼저 걸린 제외 규칙이 결정함. 제외할 쌍 가운데 일부는 표본으로 그대로 모델에 묻고, 그중 작성된 비율로 규칙이 "
+        "맞는지 봄.",
+    ),
+    "no_rules": ("No rule was applied.", "적용된 규칙이 없습니다."),
+    "rule": ("rule", "규칙"),
+    "effect": ("effect", "처리"),
+    "effect_reject": ("turns away", "제외"),
+    "effect_warn": ("warns", "경고"),
+    "hits": ("pairs seen", "걸린 쌍"),
+    "calls_saved": ("model calls saved", "아낀 모델 호출"),
+    "sample": ("sample", "표본"),
+    "sample_written": ("of it written", "표본 중 작성"),
     # -- tokens and time
     "tokens_time": ("Tokens and time of this run", "이번 실행의 토큰과 시간"),
     "stage": ("stage", "단계"),
@@ -221,8 +248,23 @@ RULES: dict[str, tuple[str, str]] = {
     "repetition.same_text": ("the same text for many pairs", "여러 쌍에 같은 글"),
     "repetition.within_text": ("repeats itself", "글 안에서 되풀이"),
     "missing_id": ("an item's id is missing", "상품 번호가 없음"),
-    "empty_name": ("an item's name is empty", "상품 이름이 비어 있음"),
+    # the rules of rules/grocery.toml; another rule says its own `why`
+    "no_name": (
+        "a name that is none: empty, no letter, a placeholder",
+        "이름이 아님: 비었거나 글자가 없거나 임시 이름",
+    ),
     "same_item": ("both items are the same", "두 상품이 같음"),
+    "other_size": ("the same product in another size", "크기만 다른 같은 상품"),
+    "test_listing": ("a listing that was put in as a test", "시험 삼아 올린 상품"),
+    "contact_in_name": ("contact details in a name", "이름에 연락처가 있음"),
+    "link_in_name": ("a link in a name", "이름에 링크가 있음"),
+    "tobacco": ("tobacco", "담배"),
+    "medicine": ("medicine", "의약품"),
+    "adult_goods": ("adult goods", "성인용품"),
+    "infant_formula": ("infant formula, whose advertising the law limits", "법으로 광고가 제한된 영아용 조제유·조제식"),
+    "food_with_household": ("food with detergents and household goods", "먹거리와 세제·생활용품"),
+    "food_with_pets": ("food with pet supplies", "먹거리와 반려동물용품"),
+    "food_with_beauty": ("food with cosmetics", "먹거리와 화장품"),
 }
 
 

@@ -59,6 +59,42 @@ def test_what_goes_wrong_is_said_with_the_way_out(tmp_path: Path, arguments: lis
     assert "Traceback" not in done.stderr
 
 
+RULES = """
+[groups.milk]
+names = "우유"
+[[rule]]
+id = "milk"
+kind = "blocked"
+items = "milk"
+"""
+
+
+def test_rules_are_tried_on_a_date_before_they_go_live(tmp_path: Path) -> None:
+    make_source(tmp_path / "source.duckdb")
+    (tmp_path / "new.toml").write_text(RULES, encoding="utf-8")
+    arguments = ("rules", "test", "--rules", "new.toml", "--ds", "2026-11-28")
+    done = sayu(*arguments, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    changes = [(rule["rule"], rule["newly"], rule["no_longer"]) for rule in json.loads(done.stdout)["rules"]]
+    assert changes == [("food_with_household", 0, 1), ("milk", 1, 0)]
+    said = sayu(*arguments, "--live", "new.toml", cwd=tmp_path)
+    assert said.returncode == 0, said.stderr
+    assert "1 dates, 5 candidates" in said.stdout
+
+
+def test_rules_are_shown_in_their_order_or_with_their_mistakes(tmp_path: Path) -> None:
+    (tmp_path / "new.toml").write_text(RULES + "sampel = false\n", encoding="utf-8")
+    wrong = sayu("rules", "show", "--rules", "new.toml", cwd=tmp_path)
+    assert wrong.returncode == 1
+    assert "new.toml, line 8: rule `milk`: unknown field `sampel`" in wrong.stderr
+    (tmp_path / "new.toml").write_text(RULES, encoding="utf-8")
+    shown = sayu("rules", "show", "--rules", "new.toml", "--json", cwd=tmp_path)
+    assert [(rule["rule"], rule["line"]) for rule in json.loads(shown.stdout)["rules"]] == [
+        ("missing_id", None), ("milk", 4)
+    ]  # fmt: skip
+    assert sayu("rules", "test", "--start", "2026-11-28", cwd=tmp_path).returncode == 2
+
+
 def test_a_store_that_can_not_be_written_is_said_before_anything_starts(tmp_path: Path) -> None:
     source = make_source(tmp_path / "source.duckdb")
     (tmp_path / "store").write_text("in the way", encoding="utf-8")

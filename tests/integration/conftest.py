@@ -17,7 +17,7 @@ from demo.build_source import build_source
 from tasks.runs import Run
 from tasks.settings import HOME
 from tests.integration.stages import all_stages
-from tests.shop import good_answer, prepare, record
+from tests.shop import RULES, good_answer, prepare, record
 
 DS = dt.date(2026, 11, 28)
 SECONDS = 600  # a command that takes longer hangs, also on a busy machine
@@ -41,7 +41,7 @@ def start_sayu(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
     """`sayu …` as a user starts it in `folder`, with no settings of this machine's own."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SAYU_", "PREFECT_"))}
     # PREFECT_HOME is the session's temporary folder (tests/conftest.py): its database is set up once for all commands
-    environment |= {"PYTHONPATH": str(HOME), "PREFECT_HOME": os.environ["PREFECT_HOME"]}
+    environment |= {"PYTHONPATH": str(HOME), "PREFECT_HOME": os.environ["PREFECT_HOME"], "SAYU_RULES": str(RULES)}
     return subprocess.Popen(
         [sys.executable, "-m", "flows", *arguments],
         cwd=folder,

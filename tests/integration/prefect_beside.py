@@ -15,6 +15,7 @@ import httpx
 from flows.support.processes import Beside, beside
 from tasks.settings import HOME
 from tests.integration.conftest import SECONDS, Done
+from tests.shop import RULES
 
 PREFECT = (sys.executable, "-m", "prefect", "--no-prompt")
 
@@ -31,7 +32,7 @@ class Server:
         """For processes that use it, with no settings of this machine's own."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("SAYU_", "PREFECT_"))}
         prefect = {"PREFECT_API_URL": self.url, "PREFECT_HOME": os.environ["PREFECT_HOME"]}
-        return clean | prefect | {"PYTHONPATH": str(HOME), "PWD": str(HOME)} | variables
+        return clean | prefect | {"PYTHONPATH": str(HOME), "PWD": str(HOME), "SAYU_RULES": str(RULES)} | variables
 
     def prefect(self, *arguments: str) -> None:
         """`prefect …`, from the project's root."""

@@ -11,9 +11,14 @@ import regex
 from tasks.engine import close_engine
 from tasks.engine.recorded import write_recording
 from tasks.runs import Run
+from tasks.settings import HOME
 from tests.integration.conftest import DS, Done, sayu, served
 
 pytestmark = [pytest.mark.engine, pytest.mark.server, pytest.mark.slow, pytest.mark.timeout(1200)]
+
+
+# What a person gets who gives no rules: those that are shipped.
+DEMO = ("demo", "--json", "--rules", str(HOME / "rules" / "grocery.toml"))
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +28,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def first(folder: Path) -> Done:
-    return sayu(folder, "demo", "--json")
+    return sayu(folder, *DEMO)
 
 
 @pytest.fixture(scope="module")
 def second(folder: Path, first: Done) -> Done:
-    return sayu(folder, "demo", "--json")
+    return sayu(folder, *DEMO)
 
 
 def outcomes_of(folder: Path, done: Done) -> pl.DataFrame:
@@ -58,10 +63,17 @@ def test_outcomes_add_up_to_the_candidates(folder: Path, first: Done) -> None:
     assert summary["outcomes"]["failed"] == 0
 
 
+def test_the_rules_spare_the_model_what_is_no_pair(folder: Path, first: Done) -> None:
+    screened = outcomes_of(folder, first).filter(outcome="screened")
+    assert 0 < screened.height == sum(rule["calls_saved"] for rule in first.summary["rules"]) < 100
+    assert set(screened["detail"]) <= {rule["rule"] for rule in first.summary["rules"]}
+
+
 def test_every_pair_is_decided_and_those_below_the_threshold_are_written(folder: Path, first: Done) -> None:
     summary = first.summary
     below = outcomes_of(folder, first).filter(pl.col("p_skip") < 0.5).height
-    assert summary["decide"]["pairs"] == summary["decide"]["generated"] == 400
+    asked = 400 - summary["outcomes"]["screened"]
+    assert summary["decide"]["pairs"] == summary["decide"]["generated"] == asked
     assert summary["generate"]["pairs"] == below
     assert below <= summary["generate"]["generated"] <= 64 * below
 
@@ -75,7 +87,7 @@ def test_the_serving_table_holds_exactly_the_published_rows(folder: Path, first:
 
 def test_a_pair_is_one_call_and_what_could_be_found_in_the_cache_was(first: Done) -> None:
     cache = first.summary["cache"]
-    assert first.summary["model_calls"] == 400
+    assert first.summary["model_calls"] == 400 - first.summary["outcomes"]["screened"]
     assert cache["found"] >= 0.9 * cache["hoped_for"] > 0
     assert cache["preemptions"] == 0
     parts = [cache[part] for part in ("cached", "evicted", "remainder", "first_time")]
@@ -94,7 +106,7 @@ def test_the_second_run_asks_the_model_nothing_and_publishes_nothing_new(first: 
     assert second.summary["model_calls"] == 0
     assert second.summary["outcomes"] == first.summary["outcomes"]
     assert second.summary["publication_id"] == first.summary["publication_id"]
-    assert second.summary["reused"] == 400
+    assert second.summary["reused"] == first.summary["model_calls"]
     assert "  engine " not in second.stderr  # none is loaded
 
 
@@ -110,7 +122,7 @@ def test_a_new_threshold_costs_no_decision(folder: Path, second: Done) -> None:
     raised = float(p_skip.filter(p_skip >= 0.5).median() or 0.0)  # type: ignore[arg-type]
     newly = int(((p_skip >= 0.5) & (p_skip < raised)).sum())
     assert newly > 0
-    third = sayu(folder, "demo", "--threshold", str(raised), "--json")
+    third = sayu(folder, *DEMO, "--threshold", str(raised))
     assert third.code == 0, third.stderr
     assert third.summary["decide"]["pairs"] == 0
     assert third.summary["generate"]["pairs"] == third.summary["model_calls"] == newly

@@ -21,6 +21,7 @@ def test_one_candidate_a_pair_with_the_reason_item_first_in_the_basket(run: Run)
         "recommended_item": "쌈배추(봉)",
         "recommended_scate": "쌈채소",
         "reason_item": "청경채(봉)",
+        "reason_scate": "잎채소",
         "basket": ["청경채(봉)", "두부(찌개용)", "된장(500g)"],
         "score": 0.9,
     }

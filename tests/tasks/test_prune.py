@@ -230,7 +230,7 @@ def test_of_an_old_published_run_stays_what_is_read_later_and_its_frames_go(run:
     run.write_json("request", run.model_dump(mode="json"))
     before, outcomes = everything(run.folder), run.read("outcomes")
     long = run.settings.model_copy(update={"result_ttl_days": 365})
-    assert numbers(prune_store(long, now=LATER))["old frames"] == 7
+    assert numbers(prune_store(long, now=LATER))["old frames"] == len(FRAMES)
     gone = {str(run.folder / name) for name in FRAMES if name != "failures"}
     gone.add(str(run.folder / "failures" / "decide-00000.parquet"))
     assert everything(run.folder) == {path: content for path, content in before.items() if path not in gone}
@@ -254,11 +254,11 @@ def test_frames_stay_while_a_run_may_be_approved_is_not_old_or_is_being_worked_o
     with_frames(finish(run, "at work", ds=DS - 3 * DAY))
     assert numbers(prune_store(run.settings, now=NOW + 89 * DAY)) == {}
     with hold_date(run.settings.store, DS - 3 * DAY):
-        assert numbers(prune_store(run.settings, now=LATER)) == {"old frames": 14}
+        assert numbers(prune_store(run.settings, now=LATER)) == {"old frames": 2 * len(FRAMES)}
     assert frames(run, "first") == frames(run, "second") == set()
     for key, days in (("live", 1), ("held", 1), ("approved", 2), ("at work", 3)):
         assert frames(run, key, DS - days * DAY) == set(FRAMES)
-    assert numbers(prune_store(run.settings, now=LATER)) == {"old frames": 7}
+    assert numbers(prune_store(run.settings, now=LATER)) == {"old frames": len(FRAMES)}
     _, live = roll_back(run.settings.serving_file, DS)
     assert (live and live.run_key) == "first"
 

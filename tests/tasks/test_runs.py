@@ -21,6 +21,16 @@ def test_the_same_request_lands_in_the_same_folder(tmp_path: Path) -> None:
     assert describe_run(DS.replace(day=1), settings).key != key
 
 
+def test_other_rules_are_another_request_and_the_same_rules_elsewhere_are_not(tmp_path: Path) -> None:
+    rules, copy = tmp_path / "rules.toml", tmp_path / "copy.toml"
+    rules.write_text('[[rule]]\nid = "a"\nkind = "same_item"\n', encoding="utf-8")
+    copy.write_text("# a copy\n" + rules.read_text(encoding="utf-8"), encoding="utf-8")
+    keys = [describe_run(DS, Settings(store=tmp_path, rules=path)).key for path in (rules, copy, None)]
+    assert keys[0] == keys[1] != keys[2]
+    rules.write_text('[[rule]]\nid = "a"\nkind = "same_item"\neffect = "warn"\n', encoding="utf-8")
+    assert describe_run(DS, Settings(store=tmp_path, rules=rules)).key not in keys
+
+
 def test_the_second_run_of_a_date_is_told_so(tmp_path: Path) -> None:
     settings = Settings(store=tmp_path)
     busy = pytest.raises(BusyError, match="another run is working on 2026-11-28")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import UsageError
-from tasks.settings import load_settings
+from tasks.settings import HOME, load_settings
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +20,14 @@ def test_an_option_beats_the_file_and_the_file_beats_the_environment(monkeypatch
     Path("sayu.toml").write_text("threshold = 0.2\nchunk_pairs = 22\n", encoding="utf-8")
     settings = load_settings(threshold="0.3", model=None)
     assert (settings.threshold, settings.chunk_pairs, settings.store) == (0.3, 22, Path("from-environment"))
+
+
+def test_no_rules_are_written_as_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().rules == HOME / "rules" / "grocery.toml"
+    assert load_settings(rules="").rules is load_settings(rules="none").rules is None
+    monkeypatch.setenv("SAYU_RULES", "")
+    assert load_settings().rules is None
+    assert load_settings(rules="r.toml").rules == Path("r.toml")
 
 
 def test_the_serving_file_lies_in_the_store_unless_it_is_said() -> None:

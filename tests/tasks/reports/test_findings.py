@@ -12,13 +12,16 @@ from tasks.records import Outcome
 from tasks.reports.findings import count_near, look_at
 from tasks.reports.rows import Group, Groups
 from tasks.reports.summary import Summary, Tokens
+from tasks.rules.account import RuleCount
+from tasks.rules.file import Unknown
 
 PASSED = judge([])
 
 
 def summary(
-    published: int = 99, rejected: int = 1, skipped: int = 0, drift: Drift | None = None, cache: Cache | None = None
-) -> Summary:
+    published: int = 99, rejected: int = 1, skipped: int = 0, drift: Drift | None = None, cache: Cache | None = None,
+    **screening: Any,
+) -> Summary:  # fmt: skip
     outcomes = {outcome.value: 0 for outcome in Outcome}
     outcomes |= {"published": published, "rejected": rejected, "skipped": skipped}
     return Summary(
@@ -26,7 +29,7 @@ def summary(
         candidates=sum(outcomes.values()), outcomes=outcomes, reused=0, model_calls=0, skip_rate=None,
         decide=Tokens(), generate=Tokens(), seconds={}, engine_seconds=0.0, verdict="passed", reasons=(),
         publication_id=None,
-        serving="", report="", drift=drift, expected_cache_share=0.9, cache=cache,
+        serving="", report="", drift=drift, expected_cache_share=0.9, cache=cache, **screening,
     )  # fmt: skip
 
 
@@ -47,6 +50,18 @@ def texts(numbers: Summary, gate: Gate, shown: Groups, near: int = 0, language: 
 def test_a_date_without_anything_odd_has_nothing_to_look_at() -> None:
     passed = Check(name="a", description="a", severity=Severity.CRITICAL, passed=True, observed="")
     assert look_at(summary(), judge([passed]), groups(), 0, "en") == []
+
+
+def test_a_rule_whose_sample_the_model_writes_and_a_category_that_is_none_are_looked_at() -> None:
+    rule = RuleCount(rule="soap", effect="reject", hits=900, calls_saved=890, sample=10, decided=10, write_share=0.9)
+    right = rule.model_copy(update={"rule": "right", "write_share": 0.1})
+    unknown = Unknown(group="soap", category="세제류", line=7, meant="세제")
+    numbers = summary(rules=(right, rule), unknown_categories=(unknown,))
+    assert texts(numbers, PASSED, groups()) == [
+        "of 10 pairs that the rule soap would turn away the model wrote 90%: is the rule right? It saw 900 pairs",
+        "the shop has no category 세제류, which the group soap of the rules names (line 7)",
+    ]
+    assert "규칙 soap" in texts(numbers, PASSED, groups(), language="ko")[0]
 
 
 def test_failed_checks_come_first_the_critical_ones_before_the_warnings() -> None:
