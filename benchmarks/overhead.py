@@ -58,8 +58,8 @@ def main(model: Path | None, prompt: Path | None, dtype: str, pairs: int, repeat
 def _daily(settings: Settings, environment: dict[str, str]) -> float:
     shutil.rmtree(settings.store, ignore_errors=True)
     command = [sys.executable, "-m", "flows", "daily", "--json", "--ds", str(DATE), "--source", settings.source]
-    command += ["--store", str(settings.store), "--rules", "", "--model", str(settings.model), "--dtype", settings.dtype]
-    command += ["--prompt", str(settings.prompt.resolve())]
+    command += ["--store", str(settings.store), "--model", str(settings.model), "--dtype", settings.dtype]
+    command += ["--prompt", str(settings.prompt.resolve()), "--rules", ""]
     # many of these texts break the checks, and a date that is held back took just as long
     measured = run_measured(command, HOME, environment, accepted=(0, 3))
     summary = json.loads(measured.output)
