@@ -67,7 +67,9 @@ def check_written(
         (answer.text, row.recommended_item, row.reason_item) for row, answer in chain(judged, others)
     )
     return [
-        Verdict(answer.text, answer.failures or tuple(_failures(row, answer.text or "", shop, max_characters, repeated)))
+        Verdict(
+            answer.text, answer.failures or tuple(_failures(row, answer.text or "", shop, max_characters, repeated))
+        )
         for row, answer in judged
     ]
 

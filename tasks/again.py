@@ -97,9 +97,7 @@ def _ask(
     """The answers of one more attempt, by key; a prompt that fails now has been answered before, and is let be."""
     prompts = asked["prompt_ids"].to_list()
     if run.settings.attempt_feedback:
-        told = [
-            feedback(renderer.prompt, codes.split(","), run.settings.max_characters) for codes in asked["codes"]
-        ]
+        told = [feedback(renderer.prompt, codes.split(","), run.settings.max_characters) for codes in asked["codes"]]
         with _judging:
             payloads = asked.select("key").join(_names(run, asked["key"]), on="key", maintain_order="left")["payload"]
         prompts = renderer.render_again(payloads.to_list(), told)
@@ -163,7 +161,9 @@ def _planned_pairs(folder: Path, _written_at: int, with_payload: bool) -> pl.Dat
 
     Candidates of one key have one prompt, and so the same names.
     """
-    planned, keyed, candidates = (pl.scan_parquet(folder / f"{name}.parquet") for name in ("plan", "reused", "candidates"))
+    planned, keyed, candidates = (
+        pl.scan_parquet(folder / f"{name}.parquet") for name in ("plan", "reused", "candidates")
+    )
     columns = ["key", "recommended_item", "reason_item", "basket", *(["payload"] if with_payload else [])]
     return (
         keyed.join(planned.select("key"), on="key", how="semi")

@@ -70,10 +70,10 @@ def load_prompt(folder: Path) -> Prompt:
     """
     try:
         instruction = (folder / "instruction.txt").read_text(encoding="utf-8").strip()
-        said = folder / "feedback.toml"
-        feedback = tomllib.loads(said.read_text(encoding="utf-8")) if said.exists() else {}
+        words = folder / "feedback.toml"
+        said = tomllib.loads(words.read_text(encoding="utf-8")) if words.exists() else {}
         settings = tomllib.loads((folder / "prompt.toml").read_text(encoding="utf-8"))
-        return Prompt(instruction=instruction, feedback=feedback, **settings)
+        return Prompt(instruction=instruction, feedback=said, **settings)
     except (OSError, tomllib.TOMLDecodeError, ValidationError, TypeError) as error:
         raise PromptError(
             f"the prompt in {folder} can't be read: {error}",
@@ -97,8 +97,9 @@ def feedback(prompt: Prompt, codes: Sequence[str], max_characters: int) -> str:
 
     A code has its own sentence or that of its group, the part before the dot; without either it says nothing.
     """
-    found = (prompt.feedback.get(code) or prompt.feedback.get(code.split(".")[0]) for code in codes)
-    return " ".join(dict.fromkeys(sentence.format(limit=max_characters) for sentence in found if sentence))
+    told = (prompt.feedback.get(code) or prompt.feedback.get(code.split(".")[0]) or "" for code in codes)
+    sentences = " ".join(sentence for sentence in dict.fromkeys(told) if sentence)
+    return sentences.replace("{limit}", str(max_characters))
 
 
 def payload(prompt: Prompt, candidate: Mapping[str, Any]) -> str:

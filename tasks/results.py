@@ -2,8 +2,9 @@
 
 `STORE/results/decisions` and `STORE/results/texts` hold Parquet files, one a finished chunk and stage, written beside
 and renamed, read as one view. Many writers need no lock. The newest row of a key counts; rows older than the TTL
-count as not there. `STORE/results/attempts` holds what was asked more than once, a row a time; it is only counted. A file that can't be read is set aside in `STORE/results/damaged`, and what it held is computed
-anew.
+count as not there. A file that can't be read is set aside in `STORE/results/damaged`, and what it held is computed
+anew. `STORE/results/attempts` holds every answer of pairs that were asked for a text more than once; they are counted,
+never reused.
 """
 
 import datetime as dt

@@ -149,7 +149,8 @@ class VllmLocal:
         request = waiting.request
         rest: Future[Completion] = Future()
         rest.add_done_callback(lambda done: _join(waiting, so_far, done))
-        left = Request([*request.token_ids, *so_far.token_ids], request.max_tokens - len(so_far.token_ids), seed=request.seed)
+        most = request.max_tokens - len(so_far.token_ids)
+        left = Request([*request.token_ids, *so_far.token_ids], most, seed=request.seed)
         self._add(engine, replace(waiting, request=left, answer=rest))
 
     def _give_up(self, why: str) -> None:

@@ -59,7 +59,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "KV 공간이 모자라 답 {preemptions}건이 중단되었다가 다시 시작됨. chunks_in_flight를 줄이세요",
     ),
     "look_budget": (
-        "the engine's budget of {minutes:g} minutes is spent: {texts} failed texts were asked for fewer than {most} times",
+        "the engine's budget of {minutes:g} minutes is spent: {texts} failed texts were not asked for {most} times",
         "엔진 예산 {minutes:g}분을 다 씀: 탈락한 글 {texts}건은 {most}번까지 다시 요청하지 못함",
     ),
     "look_part": (
@@ -133,14 +133,17 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "none_rejected": ("No written text failed a check.", "검사에서 탈락한 글이 없습니다."),
     "again_title": ("Texts that were asked for again", "다시 요청한 글"),
-    "again_failed": ("{texts} texts failed their checks at first: {became}.", "처음에 검사에서 탈락한 글 {texts}건: {became}."),
+    "again_failed": (
+        "{texts} texts failed their checks at first: {became}.",
+        "처음에 검사에서 탈락한 글 {texts}건: {became}.",
+    ),
     "again_mended": ("{texts} passed at attempt {attempt}", "{attempt}번째 시도에서 {texts}건 통과"),
     "again_failing": ("{texts} passed at none", "{texts}건은 끝내 탈락"),
     "again_took": (
         "Asking again took {calls} calls: {computed} prompt tokens computed, {cached} found in the cache, {generated} "
         "tokens written, {share:.1%} of all that the engine computed and wrote.",
-        "다시 요청하는 데 든 것: 호출 {calls}회, 프롬프트 토큰 계산 {computed}개, 캐시 적중 {cached}개, 생성 {generated}개. "
-        "엔진이 계산하고 생성한 토큰의 {share:.1%}.",
+        "다시 요청하는 데 든 것: 호출 {calls}회, 프롬프트 토큰 계산 {computed}개, 캐시 적중 {cached}개, "
+        "생성 {generated}개. 엔진이 계산하고 생성한 토큰의 {share:.1%}.",
     ),
     "all_rows": ("all rows", "전체 행"),
     "to_read": ("To read: published texts", "읽어 보기: 게시된 글"),

@@ -258,7 +258,7 @@ def test_what_it_brought_and_took_is_counted_once(run: Run) -> None:
 
 
 def test_the_length_that_is_allowed_is_a_setting(tmp_path: Path, source: Path) -> None:
-    run = make_run(tmp_path, source, max_characters=20)
+    run = make_run(tmp_path, source, max_characters=18)
     chunks = prepare(run)
     record(run, good_answer)
     for chunk in range(chunks):
