@@ -109,7 +109,8 @@ def record(run: Run, answer: Answer, again: Callable[[dict[str, Any], int], str]
             "stop",
         )
         answers.append((Request(prompt, 1, choice), decision))
-        texts = {None: text} | {attempt_seed(row["key"], n): again(row, n) for n in (2, 3) if again}
+        texts: dict[int | None, str] = {None: text}
+        texts |= {attempt_seed(row["key"], n): again(row, n) for n in (2, 3) if again}
         for seed, said in texts.items():
             written = (*renderer.encode_answer(said), max(renderer.stop_ids))
             asked = Request([*prompt, renderer.write_id], renderer.prompt.sampling.max_tokens, seed=seed)

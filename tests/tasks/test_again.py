@@ -45,18 +45,18 @@ class Spy:
     """The run's engine, with a look at what it is asked after the first answers; it may break at one of them."""
 
     def __init__(self, run: Run, breaks_at: int = 0) -> None:
-        self._engine, self._breaks_at = load_engine(run.settings), breaks_at
+        self._settings, self._breaks_at = run.settings, breaks_at
         self.calls: list[tuple[Sequence[Request], Sampling]] = []
 
     def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
         self.calls.append((requests, sampling))
         if len(self.calls) == self._breaks_at:
             raise EngineError("it broke", "run again")
-        return self._engine.complete(requests, sampling, group)
+        return load_engine(self._settings).complete(requests, sampling, group)
 
 
 @pytest.fixture
-def spy(run: Run, monkeypatch: pytest.MonkeyPatch) -> Any:
+def spy(monkeypatch: pytest.MonkeyPatch) -> Any:
     def spy_on(run: Run, breaks_at: int = 0) -> Spy:
         spy = Spy(run, breaks_at)
         monkeypatch.setattr("tasks.again.load_engine", lambda settings: spy)

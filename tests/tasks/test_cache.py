@@ -71,7 +71,7 @@ def test_a_text_that_is_asked_for_again_has_seen_its_label_as_well() -> None:
     once = texts({"a": (128, 96)})
     again = once.with_columns(attempt=pl.lit(2, dtype=pl.Int64))
     done = account_requests(plan({"a": (127, 0)}), decisions({"a": (127, 0)}), pl.concat([once, again]), BLOCK)
-    assert account(done.filter(stage="generate").tail(1), "generate") == {
+    assert account(done.filter(first_time=0), "generate") == {
         "prompt": 128, "cached": 96, "remainder": 32, "hoped_for": 96
     }  # fmt: skip
 
