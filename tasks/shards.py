@@ -166,7 +166,8 @@ def budget_is_spent(run: Run) -> bool:
     if budget is None:
         return False
     files = (run.folder / "shards").glob("*.json")
-    return sum(json.loads(file.read_text(encoding="utf-8"))["busy_seconds"] for file in files) > budget * 60
+    seconds = [float(json.loads(file.read_text(encoding="utf-8"))["busy_seconds"]) for file in files]
+    return sum(seconds) > budget * 60
 
 
 @contextmanager
