@@ -113,7 +113,8 @@ def run_trial(settings: Settings, work: Path, in_order: bool) -> Trial:
         in_order: Whether the pairs stand in the plan's order or, as a notebook would have them, in none.
     """
     shutil.rmtree(work, ignore_errors=True)
-    run = describe_run(DATE, settings.model_copy(update={"store": work}))
+    # once a pair: what is compared are ways of asking, by answers that are the same in all of them
+    run = describe_run(DATE, settings.model_copy(update={"store": work, "attempts": 1}))
     run.folder.mkdir(parents=True)
     renderer = load_renderer(settings.prompt, settings.model)
     recorder = _recorder(settings, renderer)

@@ -1,4 +1,4 @@
-"""The text's size: at most 50 characters as a reader counts them, in one or two sentences."""
+"""The text's size: so many characters as a reader counts them, in one or two sentences."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,9 +16,11 @@ def count_characters(text: str) -> int:
     return len(regex.findall(r"\X", text))
 
 
-def length_failures(text: str, sentences: Sequence[Sentence]) -> Iterator[Failure]:
+def length_failures(
+    text: str, sentences: Sequence[Sentence], max_characters: int = MAX_CHARACTERS
+) -> Iterator[Failure]:
     """The code points bound the clusters from above, so most texts need no counting."""
-    if len(text) > MAX_CHARACTERS and (characters := count_characters(text)) > MAX_CHARACTERS:
-        yield Failure("text.too_long", f"{characters} > {MAX_CHARACTERS}")
+    if len(text) > max_characters and (characters := count_characters(text)) > max_characters:
+        yield Failure("text.too_long", f"{characters} > {max_characters}")
     if len(sentences) > MAX_SENTENCES:
         yield Failure("text.too_many_sentences", f"{len(sentences)} > {MAX_SENTENCES}")

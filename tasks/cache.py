@@ -11,7 +11,9 @@ block*. Whole blocks that were seen before and not found again were *evicted* (t
 import polars as pl
 from pydantic import BaseModel, ConfigDict
 
+from tasks.attempts import text_requests
 from tasks.records import CACHE, conform
+from tasks.renderer import load_renderer
 from tasks.results import find_results
 from tasks.runs import Run
 
@@ -66,8 +68,9 @@ def account_cache(run: Run) -> Cache | None:
     plan = run.read("plan")
     store = run.settings.store
     decisions = find_results(store, "decisions", plan["key"], run.started_at)
-    texts = find_results(store, "texts", plan["key"], run.started_at)
-    account = account_requests(plan, decisions, texts, engine["block_size"])
+    texts = text_requests(run, plan["key"])
+    note_at = load_renderer(run.settings.prompt, run.settings.model).tokens_behind if _told_why(run, texts) else None
+    account = account_requests(plan, decisions, texts, engine["block_size"], note_at)
     chunks = account.group_by("chunk", "stage", maintain_order=True).agg(
         pl.len().alias("requests"), pl.col(COUNTS).sum(), found=pl.min_horizontal("cached", "hoped_for").sum()
     )
@@ -78,17 +81,32 @@ def account_cache(run: Run) -> Cache | None:
 COUNTS = ("prompt", "cached", "evicted", "remainder", "first_time", "hoped_for")
 
 
-def account_requests(plan: pl.DataFrame, decisions: pl.DataFrame, texts: pl.DataFrame, block: int) -> pl.DataFrame:
+def account_requests(
+    plan: pl.DataFrame, decisions: pl.DataFrame, texts: pl.DataFrame, block: int, note_at: int | None = None
+) -> pl.DataFrame:
     """One row a request: `chunk`, `stage`, and what became of its prompt tokens (see the module).
 
     A text that came with its decision made no request of its own. What a text's request has seen before is all that
-    decide has read: its prompt without the label.
+    decide has read: its prompt without the label; a text that is asked for again has seen the label as well, or, where
+    its prompt says why it failed, what stands before that.
+
+    Args:
+        plan, decisions: records.PLAN, records.DECISIONS.
+        texts: One row a time that a text was asked for (attempts.text_requests).
+        block: Tokens of a block.
+        note_at: So many tokens before a prompt's end it says why the text has failed; None if it does not.
     """
     length = pl.col("prompt_ids").list.len()
     rows = plan.select("key", "chunk", "ask", "shared_tokens", length=length)
     decided = rows.filter(pl.col("ask") == "decide").join(decisions, on="key", maintain_order="left")
     written = rows.join(texts.filter(pl.col("prompt_tokens") > 0), on="key", maintain_order="left")
-    seen = pl.when(pl.col("ask") == "decide").then("length").otherwise("shared_tokens")
+    seen = (
+        pl.when(pl.col("attempt") > 1)
+        .then(pl.col("length").cast(pl.Int64) + (1 if note_at is None else -note_at))
+        .when(pl.col("ask") == "decide")
+        .then("length")
+        .otherwise("shared_tokens")
+    )
     requests = pl.concat(
         [
             decided.select("chunk", "prompt_tokens", "cached_tokens", stage=pl.lit("decide"), seen="shared_tokens"),
@@ -109,6 +127,11 @@ def account_requests(plan: pl.DataFrame, decisions: pl.DataFrame, texts: pl.Data
         first_time=prompt - pl.max_horizontal(seen, cached),
         hoped_for=hoped_for,
     )
+
+
+def _told_why(run: Run, texts: pl.DataFrame) -> bool:
+    """Whether prompts that were asked again said why."""
+    return run.settings.attempt_feedback and not texts.filter(pl.col("attempt") > 1).is_empty()
 
 
 def _add_up(chunks: pl.DataFrame, engine: dict[str, int]) -> Cache:

@@ -4,7 +4,7 @@ In: the files of the stages before, the result store, the history. Out: `outcome
 `statistics.parquet` (records.STATISTICS), `drift.json`, `checks.json`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -26,7 +26,8 @@ def check_date(run: Run) -> Gate:
     """Judge the date; leave the outcomes, the statistics for later dates, the drift and the verdict."""
     for stale in ("manifest.json", "drift.json"):
         (run.folder / stale).unlink(missing_ok=True)
-    judged = judge_texts(collect_answers(run), run.read("catalogue")["item_name"].to_list())
+    catalogue = run.read("catalogue")["item_name"].to_list()
+    judged = judge_texts(collect_answers(run), catalogue, run.settings.max_characters)
     outcomes = judged.pipe(conform, OUTCOMES)
     run.write("outcomes", outcomes)
     run.write("statistics", count_statistics(outcomes))
@@ -96,13 +97,14 @@ def collect_answers(run: Run) -> pl.DataFrame:
     )
 
 
-def judge_texts(rows: pl.DataFrame, catalogue: Sequence[str]) -> pl.DataFrame:
+def judge_texts(rows: pl.DataFrame, catalogue: Sequence[str], max_characters: int) -> pl.DataFrame:
     """Fill in the outcome of every written text, with `text`, the codes and the evidence of its failed checks.
 
-    `catalogue` holds the names of everything the shop sells, which a text must not bring up beside its own two.
+    `catalogue` holds the names of everything the shop sells, which a text must not bring up beside its own two;
+    `max_characters` is how long a text may be.
     """
     written = rows.filter(pl.col("outcome").is_null())
-    verdicts = check_written([_as_written(row) for row in written.iter_rows(named=True)], catalogue)
+    verdicts = check_written([as_written(row) for row in written.iter_rows(named=True)], catalogue, max_characters)
     judged = pl.DataFrame(
         {
             "candidate_id": written["candidate_id"],
@@ -129,7 +131,8 @@ def read_failures(folder: Path) -> pl.DataFrame:
     return pl.concat([FAILURES.to_frame(), *frames]).unique("key", keep="last")
 
 
-def _as_written(row: dict[str, object]) -> Written:
+def as_written(row: Mapping[str, object]) -> Written:
+    """An answer and the names that it was written for, from a row that has them as its columns."""
     return Written(
         answer=str(row["answer"]),
         finish_reason=str(row["finish_reason"]),

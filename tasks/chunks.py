@@ -13,7 +13,8 @@ from pathlib import Path
 import polars as pl
 
 from tasks.engine import Completion
-from tasks.records import FAILURES, PLAN
+from tasks.records import FAILURES, PLAN, TEXTS
+from tasks.renderer import Renderer
 from tasks.results import Kind, read_results, write_results
 from tasks.runs import Run
 
@@ -50,6 +51,38 @@ def store_more(run: Run, kind: Kind, name: str, rows: pl.DataFrame) -> None:
     if not rows.is_empty():
         before = read_stored(run, kind, name).join(rows, on="key", how="anti", maintain_order="left")
         write_results(run.settings.store, kind, name, pl.concat([before, rows]))
+
+
+def pairs_to_write(rows: pl.DataFrame, decisions: pl.DataFrame, threshold: float) -> pl.DataFrame:
+    """The rows of a chunk whose decision, new or stored, says write."""
+    new = decisions.select("key", new_p_skip="p_skip")
+    p_skip = pl.coalesce("p_skip", "new_p_skip")
+    return rows.join(new, on="key", how="left", maintain_order="left").filter(p_skip < threshold)
+
+
+def as_texts(run: Run, answered: Sequence[tuple[str, Completion]], renderer: Renderer) -> pl.DataFrame:
+    """What was written, by key, as first answers that nobody has looked at (records.TEXTS). Errors are left out.
+
+    A completion that begins with the label `write` is one request's decision and text: its prompt counts as decide's.
+    """
+    texts = [_text(run, key, answer, renderer) for key, answer in answered if answer.error is None]
+    return pl.DataFrame(texts, schema=TEXTS, orient="row")
+
+
+def _text(run: Run, key: str, answer: Completion, renderer: Renderer) -> tuple[object, ...]:
+    fused = bool(answer.label_logprobs)
+    written = answer.token_ids[1:] if fused else answer.token_ids
+    return (
+        key,
+        renderer.written_answer(written),
+        answer.finish_reason,
+        0 if fused else answer.prompt_tokens,
+        0 if fused else answer.cached_tokens,
+        len(written),
+        now(run),
+        1,
+        None,
+    )
 
 
 def write_failures(run: Run, stage: str, chunk: int, answered: Sequence[tuple[str, Completion]]) -> None:

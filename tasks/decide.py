@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tasks.chunks import chunk_name, now, read_chunk, read_stored, store_more, write_failures
+from tasks.chunks import as_texts, chunk_name, now, read_chunk, read_stored, store_more, write_failures
 from tasks.engine import Completion, Request, Sampling, load_engine
-from tasks.generate import store_texts
 from tasks.records import DECISIONS
 from tasks.renderer import load_renderer
 from tasks.runs import Run
@@ -39,7 +38,7 @@ def decide_chunk(run: Run, chunk: int) -> int:
     completions = engine.complete(requests, Sampling(sampling.temperature, sampling.seed, renderer.stop_ids), name)
     answered = list(zip(asked["key"], completions, strict=True))
     written = [(key, answer) for key, answer in answered if len(answer.token_ids) > 1]
-    store_texts(run, name, written, renderer)
+    store_more(run, "texts", name, as_texts(run, written, renderer))
     _store_decisions(run, name, answered)
     write_failures(run, "decide", chunk, answered)
     return decided + sum(answer.error is None for answer in completions)

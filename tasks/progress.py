@@ -1,4 +1,4 @@
-"""How far a shard is: lines in the log while it works, and what the engine did at its end (see tasks.shards)."""
+"""How far a shard is: lines in the log while it works, and what the engine did so far (see tasks.shards)."""
 
 import logging
 import threading
@@ -45,6 +45,7 @@ class Progress:
             now = time.monotonic()
             if now - self._said > SECONDS_BETWEEN_LINES or self._finished == self._chunks:
                 self._said = now
+                self._leave_account()
                 if self._show:
                     self._show(self._finished / self._chunks)
                 left = (now - self._started) / self._finished * (self._chunks - self._finished)
@@ -59,6 +60,9 @@ class Progress:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Leave in the run folder what the engine did for this shard."""
+        self._leave_account()
+
+    def _leave_account(self) -> None:
         seconds, preemptions = self._before
         room = self._engine.room
         account: dict[str, float | int | None] = {

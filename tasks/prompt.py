@@ -7,12 +7,12 @@ import hashlib
 import json
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tasks.errors import PromptError
 
@@ -47,6 +47,9 @@ class Prompt(BaseModel):
     labels: Labels
     continuations: Labels
     sampling: Sampling
+    # No part of the digest: a text that passes its checks is as good whatever it was asked with, and a prompt stays the
+    # version that it is when it learns to say why a text failed.
+    feedback: dict[str, str] = Field(default={}, exclude=True)
 
     @property
     def name(self) -> str:
@@ -60,14 +63,17 @@ class Prompt(BaseModel):
 
 
 def load_prompt(folder: Path) -> Prompt:
-    """Read `instruction.txt` and `prompt.toml` of one prompt version.
+    """Read `instruction.txt`, `prompt.toml` and, where there is one, `feedback.toml` of one prompt version.
 
     Raises:
         PromptError: a file is missing, is not TOML, or a setting is missing, unknown or of the wrong type.
     """
     try:
         instruction = (folder / "instruction.txt").read_text(encoding="utf-8").strip()
-        return Prompt(instruction=instruction, **tomllib.loads((folder / "prompt.toml").read_text(encoding="utf-8")))
+        words = folder / "feedback.toml"
+        said = tomllib.loads(words.read_text(encoding="utf-8")) if words.exists() else {}
+        settings = tomllib.loads((folder / "prompt.toml").read_text(encoding="utf-8"))
+        return Prompt(instruction=instruction, feedback=said, **settings)
     except (OSError, tomllib.TOMLDecodeError, ValidationError, TypeError) as error:
         raise PromptError(
             f"the prompt in {folder} can't be read: {error}",
@@ -84,6 +90,16 @@ def clean_name(name: str | None) -> str:
     composed = unicodedata.normalize("NFC", name or "")
     visible = "".join(letter for letter in composed if unicodedata.category(letter) != "Cf")
     return " ".join(visible.split())
+
+
+def feedback(prompt: Prompt, codes: Sequence[str], max_characters: int) -> str:
+    """What the model is told of the checks that its text has failed: a sentence for each, in the codes' order.
+
+    A code has its own sentence or that of its group, the part before the dot; without either it says nothing.
+    """
+    told = (prompt.feedback.get(code) or prompt.feedback.get(code.split(".")[0]) or "" for code in codes)
+    sentences = " ".join(sentence for sentence in dict.fromkeys(told) if sentence)
+    return sentences.replace("{limit}", str(max_characters))
 
 
 def payload(prompt: Prompt, candidate: Mapping[str, Any]) -> str:

@@ -101,6 +101,23 @@ TEXTS = _schema(
         "cached_tokens": pl.Int64,
         "generated_tokens": pl.Int64,
         "finished_at": UTC_TIME,
+        "attempt": pl.Int64,  # which answer this is: 1 is the first
+        "passed": pl.Boolean,  # whether its row checks held; null: nobody has looked
+    }
+)
+# One row a time that a text was asked for, of the pairs that were asked more than once, the first time among them.
+# `codes` are those of the failed checks with commas between, "" where all held.
+ATTEMPTS = _schema(
+    {
+        "key": pl.String,
+        "attempt": pl.Int64,
+        "answer": pl.String,
+        "finish_reason": pl.String,
+        "codes": pl.String,
+        "prompt_tokens": pl.Int64,
+        "cached_tokens": pl.Int64,
+        "generated_tokens": pl.Int64,
+        "finished_at": UTC_TIME,
     }
 )
 

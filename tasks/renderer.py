@@ -55,8 +55,17 @@ class Renderer:
 
     def render(self, payloads: Sequence[str]) -> list[list[int]]:
         """The token ids of one prompt per payload, from the first token of the chat to the opening of the answer."""
-        middles = self._encode_plain([self._before + text + self._after for text in payloads])
-        return [[*self._head_ids, *middle, *self._tail_ids] for middle in middles]
+        return self._render([self._before + text + self._after for text in payloads])
+
+    def render_again(self, payloads: Sequence[str], feedback: Sequence[str]) -> list[list[int]]:
+        """The same prompts with a sentence each behind the JSON: up to there they are what `render` gives."""
+        texts = [f"{text}\n{said}" if said else text for text, said in zip(payloads, feedback, strict=True)]
+        return self._render([self._before + text + self._after for text in texts])
+
+    @property
+    def tokens_behind(self) -> int:
+        """How many tokens of a prompt stand behind its JSON."""
+        return len(self._tail_ids) + len(self._encode_plain([self._after])[0])
 
     def choice(self, threshold: float) -> Choice:
         """What the first token of an answer is: `write` where p_skip is below the threshold, else `skip`."""
@@ -74,6 +83,9 @@ class Renderer:
     def written_answer(self, token_ids: Sequence[int]) -> str:
         """The whole answer of a pair that was written: opening, label, and what was generated after them."""
         return self.prompt.opening + self.prompt.labels.write + self.decode(token_ids)
+
+    def _render(self, texts: Sequence[str]) -> list[list[int]]:
+        return [[*self._head_ids, *middle, *self._tail_ids] for middle in self._encode_plain(texts)]
 
     def _chat(self, content: str) -> str:
         messages = [

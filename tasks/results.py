@@ -3,7 +3,8 @@
 `STORE/results/decisions` and `STORE/results/texts` hold Parquet files, one a finished chunk and stage, written beside
 and renamed, read as one view. Many writers need no lock. The newest row of a key counts; rows older than the TTL
 count as not there. A file that can't be read is set aside in `STORE/results/damaged`, and what it held is computed
-anew.
+anew. `STORE/results/attempts` holds every answer of pairs that were asked for a text more than once; they are counted,
+never reused.
 """
 
 import datetime as dt
@@ -20,13 +21,16 @@ import polars as pl
 from tasks.errors import StoreError
 from tasks.files import write_parquet
 from tasks.prompt import Prompt
-from tasks.records import DECISIONS, TEXTS, conform
+from tasks.records import ATTEMPTS, DECISIONS, TEXTS, conform
 from tasks.settings import HOME
 
 logger = logging.getLogger("sayu")
 
-Kind = Literal["decisions", "texts"]
-SCHEMAS = {"decisions": DECISIONS, "texts": TEXTS}
+Kind = Literal["decisions", "texts", "attempts"]
+SCHEMAS = {"decisions": DECISIONS, "texts": TEXTS, "attempts": ATTEMPTS}
+_FIND = {"decisions": "find_results", "texts": "find_results", "attempts": "find_attempts"}
+# What makes a row of each kind one of its own.
+IDENTITY = {"decisions": ["key"], "texts": ["key"], "attempts": ["key", "attempt"]}
 
 
 def result_key(payload: str, prompt: Prompt, model_fingerprint: str) -> str:
@@ -52,6 +56,8 @@ def read_results(store: Path, kind: Kind, name: str) -> pl.DataFrame:
 def find_results(store: Path, kind: Kind, keys: pl.Series, oldest: dt.datetime) -> pl.DataFrame:
     """The newest stored result of each key that is not older than `oldest`; keys without one are left out.
 
+    Of attempts each one's newest result.
+
     Raises:
         StoreError: the store can't be read, though each of its files can.
     """
@@ -62,8 +68,8 @@ def find_results(store: Path, kind: Kind, keys: pl.Series, oldest: dt.datetime) 
                 connection.execute("SET TimeZone = 'UTC'")
                 connection.register("wanted", wanted)
                 values = {"files": [str(file) for file in files], "oldest": oldest}
-                found: pl.DataFrame = connection.sql(_statement("find_results"), params=values).pl()
-                return found.pipe(conform, SCHEMAS[kind])
+                found: pl.DataFrame = connection.sql(_statement(_FIND[kind]), params=values).pl()
+                return found.pipe(_as_now, kind)
         except duckdb.Error as error:
             if not _mended(store, kind, files):
                 raise StoreError(
@@ -104,7 +110,7 @@ def merge_results(store: Path, kind: Kind, files: Sequence[Path], oldest: dt.dat
     frames = [rows for file in files if (rows := _read_or_set_aside(store, kind, file)) is not None]
     rows = pl.concat([SCHEMAS[kind].to_frame(), *frames]).filter(pl.col("finished_at") >= oldest)
     if not rows.is_empty():
-        newest = rows.sort("finished_at").unique("key", keep="last", maintain_order=True)
+        newest = rows.sort("finished_at").unique(IDENTITY[kind], keep="last", maintain_order=True)
         write_results(store, kind, f"merged-{uuid.uuid4().hex[:12]}", newest)
 
 
@@ -119,7 +125,7 @@ def _mended(store: Path, kind: Kind, files: Sequence[Path]) -> bool:
 def _read_or_set_aside(store: Path, kind: Kind, file: Path) -> pl.DataFrame | None:
     """The rows of a file; None where there is none or it is damaged: then it lies among the damaged ones now."""
     try:
-        return pl.read_parquet(file).pipe(conform, SCHEMAS[kind])
+        return pl.read_parquet(file).pipe(_as_now, kind)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -139,6 +145,14 @@ def _set_aside(file: Path, aside: Path, reason: str) -> None:
     except OSError as error:
         raise StoreError(f"{file} is damaged ({reason})", "move it away and run again: it is computed anew") from error
     logger.warning("%s is damaged (%s): set aside as %s, what it held is computed anew", file, reason, aside)
+
+
+def _as_now(rows: pl.DataFrame, kind: Kind) -> pl.DataFrame:
+    """Rows with today's columns: a text from before texts were asked for again is a first answer nobody looked at."""
+    if kind == "texts":
+        rows = pl.concat([rows, pl.DataFrame(schema={"attempt": pl.Int64, "passed": pl.Boolean})], how="diagonal")
+        rows = rows.with_columns(pl.col("attempt").fill_null(1))
+    return rows.pipe(conform, SCHEMAS[kind])
 
 
 def _statement(name: str) -> str:

@@ -20,7 +20,7 @@ import polars as pl
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict
 
-from tasks.errors import BusyError, StoreError, UsageError
+from tasks.errors import BusyError, PromptError, StoreError, UsageError
 from tasks.files import write_json, write_parquet
 from tasks.model import model_fingerprint
 from tasks.prompt import load_prompt
@@ -107,6 +107,11 @@ def describe_run(ds: dt.date, settings: Settings) -> Run:
         ModelError, PromptError, RulesError: the model folder, the prompt or the rules file can't be read.
     """
     prompt = load_prompt(settings.prompt)
+    if settings.attempt_feedback and not prompt.feedback:
+        raise PromptError(
+            f"the prompt in {settings.prompt} has no words for why a text failed, and attempt_feedback asks for them",
+            "write feedback.toml in that folder, as prompts/reason/v1 has it, or leave attempt_feedback off",
+        )
     model = model_fingerprint(settings)
     asked = [str(ds), str(settings.source), model, prompt.digest, settings.threshold]
     if settings.rules:

@@ -99,6 +99,19 @@ class Settings(BaseSettings):
     shard_pairs: int = Field(20_000, ge=1, description="Most pairs that a worker is handed at a time")
     # From the schedule in the small hours to the opening of the shop.
     shard_hours: float = Field(4, gt=0, description="Hours after which shards that nobody has finished are given up")
+    # A text that fails its checks is worth two more tries: their prompts are cached, so that they cost what they write,
+    # and what three tries don't mend a fourth rarely does.
+    attempts: int = Field(3, ge=1, le=10, description="Times in all that a text is asked for while it fails its checks")
+    # The likeliest text has failed. At 0.8 most words are still likely ones, and another beginning leads elsewhere.
+    attempt_temperature: float = Field(0.8, gt=0, le=2, description="Temperature of a text that is asked for again")
+    # Off: a small model that was never trained on such a sentence writes worse with it.
+    attempt_feedback: bool = Field(False, description="Tell the model why its text failed when it is asked again")
+    # None: no bound. What the engine costs a date beyond it goes into first answers alone.
+    engine_budget_minutes: float | None = Field(
+        None, gt=0, description="Engine time of a date after which no text is asked for again [default: no bound]"
+    )
+    # As the prompt's instruction asks, and as much as the shop's line under a product shows.
+    max_characters: int = Field(50, ge=10, description="Longest text that may be published, in characters")
     # More than one failed pair in twenty is no bad luck: something is wrong with the engine or the names.
     max_failed_share: float = Field(0.05, ge=0, le=1, description="Share of failed pairs that holds a date back")
 

@@ -22,10 +22,10 @@ from typing import NamedTuple
 import polars as pl
 from filelock import FileLock, Timeout
 
-from tasks.chunks import chunk_name, read_chunk, read_stored
+from tasks.attempts import unfinished_texts
+from tasks.chunks import chunk_name, pairs_to_write, read_chunk, read_stored
 from tasks.errors import StoreError
 from tasks.files import write_json
-from tasks.generate import pairs_to_write
 from tasks.runs import Run, runs_of
 
 logger = logging.getLogger("sayu")
@@ -81,7 +81,10 @@ def _is_finished(run: Run, chunk: int) -> bool:
     decisions = read_stored(run, "decisions", name)
     undecided = left.filter(pl.col("ask") == "decide").join(decisions, on="key", how="anti")
     to_write = pairs_to_write(left, decisions, run.settings.threshold)
-    return undecided.is_empty() and to_write.join(read_stored(run, "texts", name), on="key", how="anti").is_empty()
+    texts = read_stored(run, "texts", name)
+    again = unfinished_texts(texts, read_stored(run, "attempts", name), run.settings.attempts)
+    answered = undecided.is_empty() and to_write.join(texts, on="key", how="anti").is_empty()
+    return answered and (to_write.join(again, on="key", how="semi").is_empty() or budget_is_spent(run))
 
 
 def send_request(run: Run) -> None:
@@ -152,6 +155,19 @@ def last_sign(run: Run, name: str) -> int | None:
 def leave_account(run: Run, name: str, account: Mapping[str, float | int | None]) -> None:
     """Leave what a shard's engine did; `busy_seconds` and `preemptions` are added up over the shards."""
     write_json(dict(account), _folder(run) / f"{name}.json")
+
+
+def budget_is_spent(run: Run) -> bool:
+    """Whether the engine has been at work for longer than `engine_budget_minutes`, by what its shards have left so far.
+
+    A shard at work renews its account every few seconds (see tasks.progress).
+    """
+    budget = run.settings.engine_budget_minutes
+    if budget is None:
+        return False
+    files = (run.folder / "shards").glob("*.json")
+    seconds = [float(json.loads(file.read_text(encoding="utf-8"))["busy_seconds"]) for file in files]
+    return sum(seconds) > budget * 60
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from tasks.again import attempt_seed
 from tasks.engine import Completion, Request, close_engine
 from tasks.engine.recorded import recording_rows, write_recording
 from tasks.extract import extract_candidates
@@ -88,8 +89,10 @@ def prepare(run: Run) -> int:
 Answer = Callable[[dict[str, Any]], tuple[float, str]]
 
 
-def record(run: Run, answer: Answer) -> None:
+def record(run: Run, answer: Answer, again: Callable[[dict[str, Any], int], str] | None = None) -> None:
     """Let the run's engine answer each candidate with the p_skip and the text that `answer` gives for it.
+
+    Asked again it gives the text that `again` has for the candidate and the attempt, or else the same text.
 
     A stand-in for the model: the texts are the test's, the token ids and the way back are the tokenizer's.
     """
@@ -106,9 +109,13 @@ def record(run: Run, answer: Answer) -> None:
             0,
             "stop",
         )
-        written = Completion((*renderer.encode_answer(text), max(renderer.stop_ids)), (), len(prompt) + 1, 0, "stop")
         answers.append((Request(prompt, 1, choice), decision))
-        answers.append((Request([*prompt, renderer.write_id], renderer.prompt.sampling.max_tokens), written))
+        texts: dict[int | None, str] = {None: text}
+        texts |= {attempt_seed(row["key"], n): again(row, n) for n in (2, 3) if again}
+        for seed, said in texts.items():
+            written = (*renderer.encode_answer(said), max(renderer.stop_ids))
+            asked = Request([*prompt, renderer.write_id], renderer.prompt.sampling.max_tokens, seed=seed)
+            answers.append((asked, Completion(written, (), len(prompt) + 1, 0, "stop")))
     assert run.settings.recording is not None
     write_recording(recording_rows(answers), run.settings.recording)
     close_engine()

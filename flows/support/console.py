@@ -7,6 +7,7 @@ from rich.table import Table
 from tasks.cache import Cache
 from tasks.records import Outcome
 from tasks.report import Summary, Tokens
+from tasks.reports.again import asked_again
 from tasks.reports.words import words
 
 MEANING = {
@@ -36,6 +37,8 @@ def print_summary(summary: Summary, as_json: bool) -> None:
         if summary.cache.is_lost(summary.expected_cache_share):
             lost = words("en")["look_cache"].format(share=summary.cache.share, evicted=f"{summary.cache.evicted:,}")
             console.print(f"[bold yellow]! {lost}", soft_wrap=True, highlight=False)
+    if said := " ".join(asked_again(summary.attempts, "en")):
+        console.print(f"asked again    {said}", soft_wrap=True, highlight=False)
     console.print(time_line(summary), soft_wrap=True, highlight=False)
     console.print(f"serving table  {summary.serving}  (table reasons)", soft_wrap=True, highlight=False)
     console.print(f"report         {summary.report}", soft_wrap=True, highlight=False)

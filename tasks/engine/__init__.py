@@ -43,11 +43,15 @@ def log_odds(threshold: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One prompt. With a `choice` the logprobs of its two labels at the first generated position are given back."""
+    """One prompt. With a `choice` the logprobs of its two labels at the first generated position are given back.
+
+    A `seed` of its own takes the place of the call's, so that two prompts of one call are not drawn alike.
+    """
 
     token_ids: Sequence[int]
     max_tokens: int
     choice: Choice | None = None
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,13 @@ class Sampling:
     temperature: float
     seed: int
     stop_ids: frozenset[int]
+
+
+def seed_of(request: Request, sampling: Sampling) -> int | None:
+    """The seed that a request is drawn with; None where nothing is drawn."""
+    if sampling.temperature == 0:
+        return None
+    return sampling.seed if request.seed is None else request.seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +130,16 @@ class TimedEngine:
         self._engine = engine
         self.max_model_len = engine.max_model_len
         self.room = engine.room
-        self.seconds = 0.0
+        self._seconds = 0.0
         self._callers = 0
         self._busy_since = 0.0
         self._lock = threading.Lock()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds with work so far, since the engine was loaded."""
+        with self._lock:
+            return self._seconds + (time.perf_counter() - self._busy_since if self._callers else 0.0)
 
     @property
     def preemptions(self) -> int:
@@ -141,7 +158,7 @@ class TimedEngine:
             with self._lock:
                 self._callers -= 1
                 if self._callers == 0:
-                    self.seconds += time.perf_counter() - self._busy_since
+                    self._seconds += time.perf_counter() - self._busy_since
 
     def forget(self) -> None:
         """See `Engine.forget`."""

@@ -1,7 +1,8 @@
 """Replays stored answers: for tests, and for measuring the pipeline without a model.
 
 A recording is a Parquet file with one row a prompt and kind of request: `prompt` (see `prompt_digest`), `max_tokens`,
-`token_ids`, `label_logprobs`, `finish_reason`. A prompt that was never recorded fails alone.
+`seed` (null: the likeliest answer), `token_ids`, `label_logprobs`, `finish_reason`. A prompt that was never recorded
+fails alone; one that is asked with a seed of its own that was not recorded gets its likeliest answer.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ from tasks.settings import Settings
 _COLUMNS: Columns = {
     "prompt": pl.Binary,
     "max_tokens": pl.Int64,
+    "seed": pl.Int64,
     "token_ids": pl.List(pl.Int32),
     "label_logprobs": pl.List(pl.Float64),
     "finish_reason": pl.String,
@@ -52,7 +54,7 @@ class Recorded:
             raise EngineError(
                 f"the recording {settings.recording} can't be read: {error}", "make one with `write_recording`"
             ) from error
-        self._answers = {(prompt, most): tuple(rest) for prompt, most, *rest in rows.iter_rows()}
+        self._answers = {(prompt, most, seed): tuple(rest) for prompt, most, seed, *rest in rows.iter_rows()}
 
     def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
         """See `Engine.complete`."""
@@ -68,17 +70,18 @@ class Recorded:
     def _answer(self, request: Request) -> Completion:
         """A choice that may go on is put together from the decision and the text that were recorded apart."""
         choice = request.choice
-        first = self._find(request.token_ids, 1 if choice else request.max_tokens)
+        first = self._find(request.token_ids, 1 if choice else request.max_tokens, request.seed)
         if choice is None or first.error is not None or request.max_tokens == 1:
             return first
         if ends(choice, first.label_logprobs):
             return replace(first, token_ids=(choice.end,), finish_reason="stop")
-        rest = self._find([*request.token_ids, choice.go_on], request.max_tokens - 1)
+        rest = self._find([*request.token_ids, choice.go_on], request.max_tokens - 1, request.seed)
         tokens = (choice.go_on, *rest.token_ids)
         return replace(first, token_ids=tokens, finish_reason=rest.finish_reason, error=rest.error)
 
-    def _find(self, token_ids: Sequence[int], max_tokens: int) -> Completion:
-        answer = self._answers.get((prompt_digest(token_ids), max_tokens))
+    def _find(self, token_ids: Sequence[int], max_tokens: int, seed: int | None) -> Completion:
+        asked = prompt_digest(token_ids), max_tokens
+        answer = self._answers.get((*asked, seed)) or self._answers.get((*asked, None))
         if answer is None:
             return Completion(error="this prompt is not in the recording")
         ids, label_logprobs, finish_reason = answer
@@ -94,7 +97,7 @@ def record(engine: Engine, requests: Sequence[Request], sampling: Sampling) -> p
 def recording_rows(answers: Iterable[tuple[Request, Completion]]) -> pl.DataFrame:
     """Requests and their completions as rows of a recording."""
     rows = [
-        (prompt_digest(r.token_ids), r.max_tokens, list(a.token_ids), list(a.label_logprobs), a.finish_reason)
+        (prompt_digest(r.token_ids), r.max_tokens, r.seed, list(a.token_ids), list(a.label_logprobs), a.finish_reason)
         for r, a in answers
     ]
     return pl.DataFrame(rows, schema=RECORDING, orient="row")

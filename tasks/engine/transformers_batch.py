@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tasks.engine import Choice, Completion, KvRoom, Request, Sampling, ends
+from tasks.engine import Choice, Completion, KvRoom, Request, Sampling, ends, seed_of
 from tasks.errors import EngineError
 from tasks.settings import Settings
 
@@ -84,7 +84,7 @@ class TransformersBatch:
         rows = [[pad] * (longest - len(request.token_ids)) + list(request.token_ids) for request in requests]
         mask = [[0] * (longest - len(r.token_ids)) + [1] * len(r.token_ids) for r in requests]
         device = self._model.device
-        torch.manual_seed(sampling.seed)
+        torch.manual_seed(seed_of(requests[0], sampling) or 0)  # one generator draws for the whole batch
         first = _FirstToken(torch, [request.choice for request in requests], longest, pad)
         with torch.inference_mode():
             output = self._model.generate(

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 from prometheus_client.samples import Sample
 
-from tasks.engine import Choice, Completion, KvRoom, Request, Sampling
+from tasks.engine import Choice, Completion, KvRoom, Request, Sampling, seed_of
 
 LONGEST_WAIT = 60.0  # seconds
 # What a server takes from the model's `generation_config.json` where a request does not say.
@@ -25,7 +25,7 @@ def completion_body(request: Request, sampling: Sampling) -> dict[str, Any]:
         "prompt": list(request.token_ids),
         "max_tokens": request.max_tokens,
         "temperature": sampling.temperature,
-        "seed": sampling.seed if sampling.temperature > 0 else None,
+        "seed": seed_of(request, sampling),
         "stop_token_ids": sorted(sampling.stop_ids),
         "return_token_ids": True,
         **PLAIN_SAMPLING,

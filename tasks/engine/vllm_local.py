@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.engine import Choice, Completion, KvRoom, Request, Sampling
+from tasks.engine import Choice, Completion, KvRoom, Request, Sampling, seed_of
 from tasks.engine.vllm_errors import last_line, not_loaded
 from tasks.errors import EngineError
 from tasks.settings import Settings
@@ -149,7 +149,8 @@ class VllmLocal:
         request = waiting.request
         rest: Future[Completion] = Future()
         rest.add_done_callback(lambda done: _join(waiting, so_far, done))
-        left = Request([*request.token_ids, *so_far.token_ids], request.max_tokens - len(so_far.token_ids))
+        most = request.max_tokens - len(so_far.token_ids)
+        left = Request([*request.token_ids, *so_far.token_ids], most, seed=request.seed)
         self._add(engine, replace(waiting, request=left, answer=rest))
 
     def _give_up(self, why: str) -> None:
@@ -250,7 +251,7 @@ def _parameters(request: Request, sampling: Sampling, number: int) -> Any:
     choice = request.choice
     return SamplingParams(
         temperature=sampling.temperature,
-        seed=sampling.seed if sampling.temperature > 0 else None,
+        seed=seed_of(request, sampling),
         max_tokens=request.max_tokens,
         stop_token_ids=sorted(sampling.stop_ids | ({choice.end} if choice else set())),
         extra_args={NAME: (number, choice)} if choice else None,

@@ -158,7 +158,7 @@ class VllmServer:
             return replace(first, token_ids=(choice.end,), finish_reason="stop")
         if request.max_tokens == 1:
             return replace(first, token_ids=(choice.go_on,), finish_reason="length")
-        left = Request([*request.token_ids, choice.go_on], request.max_tokens - 1)
+        left = Request([*request.token_ids, choice.go_on], request.max_tokens - 1, seed=request.seed)
         rest = await self._ask_once(left, sampling, endpoint, connection)
         return replace(first, token_ids=(choice.go_on, *rest.token_ids), finish_reason=rest.finish_reason)
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from checks.drift import Drift
 from checks.gate import Check, Gate
 from tasks.records import Outcome
+from tasks.reports.again import budget_spent
 from tasks.reports.html import said
 from tasks.reports.rows import Group, Groups
 from tasks.reports.summary import Summary
@@ -38,6 +39,7 @@ def look_at(summary: Summary, gate: Gate, groups: Groups, near: int, language: L
         *sorted(_failed_checks(gate, language), key=lambda finding: finding.severity),  # critical, then warning
         *_screening(summary, language),
         *_lost_reuse(summary, language),
+        *(Finding(severity="info", text=text, link="#again") for text in budget_spent(summary.attempts, language)),
         *_what_moved(summary.drift, language),
         *_errors(groups[Outcome.FAILED][:MOST_ERRORS], language),
         *_rules(groups[Outcome.REJECTED], summary.written, language),

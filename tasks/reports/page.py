@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 
 from checks.gate import Gate
-from checks.length import MAX_CHARACTERS, count_characters
+from checks.length import count_characters
 from tasks.records import Outcome
+from tasks.reports.again import asked_again
 from tasks.reports.charts import Step, histogram, skip_history, waterfall
 from tasks.reports.findings import NEAR, count_near, look_at
 from tasks.reports.html import render
@@ -63,8 +64,9 @@ def render_report(
         way=[outcome.value for outcome in WAY],
         decided=int(outcomes["p_skip"].count()),
         near=near,
+        again=list(asked_again(summary.attempts, language)),
         width=NEAR,
-        limit=MAX_CHARACTERS,
+        limit=summary.max_characters,
         to_read=TO_READ,
         examples=EXAMPLES,
         others=OTHERS,
@@ -88,7 +90,7 @@ def _charts(summary: Summary, outcomes: pl.DataFrame, history: pl.DataFrame, w: 
     if history.height > 1:
         charts["history"] = skip_history(history, w["skip_history"], w["skip_rate"], w["date"])
     if lengths.height:
-        limit = MAX_CHARACTERS + 0.5
+        limit = summary.max_characters + 0.5
         domain = (0.0, max(limit + 5, float(lengths["end"].max())))  # type: ignore[arg-type]
         charts["lengths"] = histogram(lengths, domain, limit, w["lengths"], w["length_axis"], w["pairs"])
     if decisions.height:

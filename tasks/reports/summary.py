@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict
 
 from checks.drift import Drift
 from checks.gate import Gate, Verdict
+from checks.length import MAX_CHARACTERS
+from tasks.attempts import Attempts, count_attempts, text_requests
 from tasks.cache import Cache, account_cache
 from tasks.load import Publication
 from tasks.records import Outcome
@@ -36,6 +38,11 @@ class Tokens(BaseModel):
         """Prompt tokens that the engine really read."""
         return self.prompt - self.cached
 
+    @property
+    def worked(self) -> int:
+        """Tokens that the engine computed and wrote."""
+        return self.computed + self.generated
+
 
 class Summary(BaseModel):
     """A date in numbers. `outcomes` add up to `candidates`."""
@@ -50,7 +57,7 @@ class Summary(BaseModel):
     candidates: int
     outcomes: dict[str, int]
     reused: int
-    model_calls: int
+    model_calls: int  # for first answers; `attempts.calls` are those for others
     skip_rate: float | None  # skipped / all pairs with a decision
     decide: Tokens
     generate: Tokens
@@ -59,6 +66,8 @@ class Summary(BaseModel):
     engine_seconds: float = 0.0  # of decide and generate: what the engine itself was at work
     expected_cache_share: float = 0.0
     cache: Cache | None = None  # None: no engine with a prefix cache was asked
+    attempts: Attempts | None = None  # None: a run from before texts were asked for again
+    max_characters: int = MAX_CHARACTERS
     verdict: str
     reasons: tuple[str, ...]
     publication_id: int | None
@@ -98,6 +107,8 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
     counts = Counter(outcomes["outcome"])
     decided = outcomes["p_skip"].count()
     decide, generate = count_tokens(run)
+    engine_seconds = read_engine_seconds(run)
+    attempts = count_attempts(run, engine_seconds, decide.worked + generate.worked)
     report = (run.folder / "report.html").resolve()
     return Summary(
         ds=str(run.ds),
@@ -109,7 +120,7 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         candidates=outcomes.height,
         outcomes={outcome.value: counts[outcome.value] for outcome in Outcome},
         reused=int(outcomes["reused"].sum()),
-        model_calls=decide.calls + generate.calls,
+        model_calls=decide.calls + generate.calls - attempts.calls,
         skip_rate=counts[Outcome.SKIPPED] / decided if decided else None,
         decide=decide,
         generate=generate,
@@ -117,7 +128,9 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         order=run.settings.order,
         expected_cache_share=run.settings.expected_cache_share,
         cache=account_cache(run),
-        engine_seconds=read_engine_seconds(run),
+        attempts=attempts,
+        max_characters=run.settings.max_characters,
+        engine_seconds=engine_seconds,
         verdict=gate.verdict.value,
         reasons=gate.reasons,
         publication_id=publication.publication_id if publication else None,
@@ -145,14 +158,17 @@ def read_drift(run: Run) -> Drift | None:
 
 
 def count_tokens(run: Run) -> tuple[Tokens, Tokens]:
-    """What the engine read and wrote in this run: the stored counts of the pairs that the plan asked for."""
+    """What the engine read and wrote in this run: the stored counts of the pairs that the plan asked for.
+
+    Texts that were asked for more than once count with every attempt.
+    """
     plan = run.read("plan").select("key", "ask")
     if plan.is_empty():
         return Tokens(), Tokens()
     to_decide = plan.filter(pl.col("ask") == "decide")["key"]
     store = run.settings.store
     decided = find_results(store, "decisions", to_decide, run.started_at)
-    written = find_results(store, "texts", plan["key"], run.started_at)
+    written = text_requests(run, plan["key"])
     return _tokens(decided, decided.height), _tokens(written, int(written["generated_tokens"].sum()))
 
 
@@ -167,7 +183,7 @@ def latest_summary(settings: Settings, ds: dt.date) -> Summary:
 
 def _tokens(results: pl.DataFrame, generated: int) -> Tokens:
     return Tokens(
-        pairs=results.height,
+        pairs=results["key"].n_unique(),
         calls=results.filter(pl.col("prompt_tokens") > 0).height,
         prompt=int(results["prompt_tokens"].sum()),
         cached=int(results["cached_tokens"].sum()),

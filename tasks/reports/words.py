@@ -68,6 +68,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "the shop has no category {category}, which the group {group} of the rules names (line {line})",
         "규칙의 묶음 {group}이(가) 말하는 카테고리 {category}이(가) 쇼핑몰에 없음({line}행)",
     ),
+    "look_budget": (
+        "the engine's budget of {minutes:g} minutes is spent: {texts} failed texts were not asked for {most} times",
+        "엔진 예산 {minutes:g}분을 다 씀: 탈락한 글 {texts}건은 {most}번까지 다시 요청하지 못함",
+    ),
     "look_part": (
         "{kind} {name}: skip rate {observed:.0%} against {expected:.0%}, over {pairs} pairs",
         "{kind} {name}: 건너뛴 비율 {observed:.0%} (기준 {expected:.0%}, {pairs}쌍)",
@@ -138,6 +142,19 @@ WORDS: dict[str, tuple[str, str]] = {
         "작성된 글 {written}건에 대한 비율. 한 글이 여러 규칙에 걸릴 수 있음.",
     ),
     "none_rejected": ("No written text failed a check.", "검사에서 탈락한 글이 없습니다."),
+    "again_title": ("Texts that were asked for again", "다시 요청한 글"),
+    "again_failed": (
+        "{texts} texts failed their checks at first: {became}.",
+        "처음에 검사에서 탈락한 글 {texts}건: {became}.",
+    ),
+    "again_mended": ("{texts} passed at attempt {attempt}", "{attempt}번째 시도에서 {texts}건 통과"),
+    "again_failing": ("{texts} passed at none", "{texts}건은 끝내 탈락"),
+    "again_took": (
+        "Asking again took {calls} calls: {computed} prompt tokens computed, {cached} found in the cache, {generated} "
+        "tokens written, {share:.1%} of all that the engine computed and wrote.",
+        "다시 요청하는 데 든 것: 호출 {calls}회, 프롬프트 토큰 계산 {computed}개, 캐시 적중 {cached}개, "
+        "생성 {generated}개. 엔진이 계산하고 생성한 토큰의 {share:.1%}.",
+    ),
     "all_rows": ("all rows", "전체 행"),
     "to_read": ("To read: published texts", "읽어 보기: 게시된 글"),
     "to_read_held": ("To read: texts that passed", "읽어 보기: 검사를 통과한 글"),
@@ -229,7 +246,7 @@ RULES: dict[str, tuple[str, str]] = {
     "json.text_not_a_string": ("the text is no string", "글이 문자열이 아님"),
     "json.broken_character": ("half a character", "깨진 문자가 있음"),
     "text.empty": ("the text is empty", "글이 비어 있음"),
-    "text.too_long": ("longer than 50 characters", "50자를 넘음"),
+    "text.too_long": ("too many characters", "글자 수 한도를 넘음"),
     "text.too_many_sentences": ("more than two sentences", "두 문장을 넘음"),
     "text.left_over": ("left-over template text", "템플릿 글이 남음"),
     "text.control_character": ("a control character", "제어 문자가 있음"),

@@ -29,3 +29,9 @@ def test_fifty_are_allowed_and_one_more_is_not() -> None:
     assert not list(length_failures("가" * (MAX_CHARACTERS - 1) + "👨‍👩‍👧‍👦", ()))
     (failure,) = length_failures("가" * (MAX_CHARACTERS + 1), ())
     assert (failure.code, failure.evidence) == ("text.too_long", "51 > 50")
+
+
+def test_the_limit_can_be_another() -> None:
+    assert not list(length_failures("가" * 40, (), max_characters=40))
+    (failure,) = length_failures("가" * 41, (), max_characters=40)
+    assert failure.evidence == "41 > 40"

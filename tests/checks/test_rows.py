@@ -280,6 +280,16 @@ def test_one_text_for_many_different_pairs_is_refused() -> None:
     assert [[f.code for f in verdict.failures] for verdict in many] == [["repetition.same_text"]] * 4
 
 
+def test_texts_beside_make_one_the_same_for_many_and_are_not_judged() -> None:
+    text = "오늘은 고소한 우유와 시리얼, 두부, 양파, 감자를 함께 먹어요"
+    pairs = [("서울우유 900mL", reason) for reason in ("시리얼 500g", "두부 300g", "양파 1kg", "감자 1kg")]
+    rows = [written(text, *pair) for pair in pairs]
+    (verdict,) = check_written(rows[:1], beside=rows[1:])
+    assert [failure.code for failure in verdict.failures] == ["repetition.same_text"]
+    (verdict,) = check_written(rows[:1], beside=rows[2:])
+    assert verdict.failures == ()
+
+
 def test_one_text_for_several_listings_of_the_same_two_things_is_not() -> None:
     listings = [f"{brand} 우유 {size}" for brand in ("서울", "매일") for size in ("500mL", "900mL", "1L")]
     rows = [written("시리얼엔 역시 우유죠", listing, "시리얼 500g") for listing in listings]

@@ -27,7 +27,8 @@ def decisions(cached: dict[str, tuple[int, int]]) -> pl.DataFrame:
 
 
 def texts(cached: dict[str, tuple[int, int]]) -> pl.DataFrame:
-    return pl.DataFrame([(k, "", "stop", p, c, 9, NOW) for k, (p, c) in cached.items()], schema=TEXTS, orient="row")
+    rows = [(k, "", "stop", p, c, 9, NOW, 1, True) for k, (p, c) in cached.items()]
+    return pl.DataFrame(rows, schema=TEXTS, orient="row")
 
 
 def account(frame: pl.DataFrame, stage: str) -> dict[str, int]:
@@ -64,6 +65,23 @@ def test_a_text_whose_decision_was_stored_has_seen_what_its_neighbour_has() -> N
 def test_a_text_that_came_with_its_decision_made_no_request() -> None:
     done = account_requests(plan({"a": (150, 0)}), decisions({"a": (150, 0)}), texts({"a": (0, 0)}), BLOCK)
     assert done["stage"].to_list() == ["decide"]
+
+
+def test_a_text_that_is_asked_for_again_has_seen_its_label_as_well() -> None:
+    once = texts({"a": (128, 96)})
+    again = once.with_columns(attempt=pl.lit(2, dtype=pl.Int64))
+    done = account_requests(plan({"a": (127, 0)}), decisions({"a": (127, 0)}), pl.concat([once, again]), BLOCK)
+    assert account(done.filter(first_time=0), "generate") == {
+        "prompt": 128, "cached": 96, "remainder": 32, "hoped_for": 96
+    }  # fmt: skip
+
+
+def test_a_prompt_that_says_why_the_text_failed_has_seen_what_stands_before_that() -> None:
+    again = texts({"a": (170, 128)}).with_columns(attempt=pl.lit(2, dtype=pl.Int64))
+    done = account_requests(plan({"a": (150, 0)}), decisions({"a": (150, 0)}), again, BLOCK, note_at=12)
+    assert account(done, "generate") == {
+        "prompt": 170, "cached": 128, "remainder": 10, "first_time": 32, "hoped_for": 128
+    }  # fmt: skip
 
 
 def test_the_last_token_is_always_computed() -> None:

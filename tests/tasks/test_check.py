@@ -61,6 +61,13 @@ def test_a_text_that_names_another_item_of_the_shop_is_rejected_though_the_date_
     assert run.read("outcomes")["detail"].to_list() == ["names.other_item"]
 
 
+def test_how_long_a_text_may_be_is_a_setting(tmp_path: Path, source: Path) -> None:
+    run = make_run(tmp_path, source, max_characters=18)
+    ask_and_check(run, good_answer)
+    assert set(run.read("outcomes").filter(outcome="rejected")["detail"]) == {"text.too_long"}
+    assert run.read("outcomes").filter(outcome="rejected").height == 1
+
+
 def test_what_was_rejected_or_skipped_has_its_reason_and_nothing_to_serve(run: Run) -> None:
     ask_and_check(run, mixed_answer)
     rejected = run.read("outcomes").filter(outcome="rejected")

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import PromptError
-from tasks.prompt import Prompt, clean_name, load_prompt, payload
+from tasks.prompt import Prompt, clean_name, feedback, load_prompt, payload
+from tasks.reports.words import RULES
 from tests.shop import CANDIDATE, PROMPT
 
 
@@ -63,3 +64,29 @@ def test_whatever_can_change_an_answer_changes_the_digest() -> None:
         load_prompt(PROMPT).digest,
     }
     assert len(digests) == 5
+
+
+def test_why_a_text_failed_is_said_once_a_reason_in_the_codes_order() -> None:
+    prompt = changed(feedback={"json": "JSON만 쓰세요.", "text.too_long": "{limit}자 이내로 쓰세요."})
+    assert feedback(prompt, ["text.too_long"], 40) == "40자 이내로 쓰세요."
+    assert (
+        feedback(prompt, ["json.invalid", "text.too_long", "json.cut_off"], 50) == "JSON만 쓰세요. 50자 이내로 쓰세요."
+    )
+    assert feedback(prompt, ["names.other_item", ""], 50) == ""
+
+
+def test_words_for_why_a_text_failed_leave_the_version_what_it_is(tmp_path: Path) -> None:
+    for name in ("instruction.txt", "prompt.toml"):
+        (tmp_path / name).write_bytes((PROMPT / name).read_bytes())
+    without = load_prompt(tmp_path)
+    (tmp_path / "feedback.toml").write_text('json = "JSON만 쓰세요."', encoding="utf-8")
+    assert load_prompt(tmp_path).feedback == {"json": "JSON만 쓰세요."}
+    assert load_prompt(tmp_path).digest == without.digest == load_prompt(PROMPT).digest
+    (tmp_path / "feedback.toml").write_text("json = 1", encoding="utf-8")
+    with pytest.raises(PromptError, match="feedback"):
+        load_prompt(tmp_path)
+
+
+def test_every_sentence_about_a_failed_text_is_for_a_rule_that_there_is() -> None:
+    groups = {code.split(".")[0] for code in RULES}
+    assert set(load_prompt(PROMPT).feedback) <= groups | set(RULES)

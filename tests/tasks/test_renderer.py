@@ -116,3 +116,14 @@ def test_labels_that_start_alike_are_refused() -> None:
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"tokenizer\.json"):
         Renderer(load_prompt(PROMPT), tmp_path)
+
+
+def test_a_prompt_that_says_why_a_text_failed_is_the_same_up_to_there(renderer: Renderer) -> None:
+    pair = payload(renderer.prompt, CANDIDATE)
+    (prompt,), said = renderer.render([pair]), "더 짧게 쓰세요."
+    again, unchanged = renderer.render_again([pair, pair], [said, ""])
+    assert unchanged == prompt
+    assert text_of(renderer, again) == text_of(renderer, prompt).replace(pair, f"{pair}\n{said}")
+    assert again[-renderer.tokens_behind :] == prompt[-renderer.tokens_behind :]
+    shared = next(i for i, (a, b) in enumerate(zip(prompt, again, strict=False)) if a != b)
+    assert shared >= len(prompt) - renderer.tokens_behind - 1  # the JSON's last token may join what follows

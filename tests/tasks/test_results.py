@@ -11,7 +11,7 @@ import pytest
 from tasks import results
 from tasks.errors import StoreError
 from tasks.prompt import load_prompt
-from tasks.records import DECISIONS
+from tasks.records import ATTEMPTS, DECISIONS, TEXTS
 from tasks.results import (
     find_results,
     list_results,
@@ -172,3 +172,28 @@ def test_the_key_knows_the_pair_the_prompt_and_the_model() -> None:
     }
     assert len(keys) == 4
     assert result_key('{"recommended_item": "두부"}', prompt, "demo-1") in keys
+
+
+def test_texts_from_before_they_were_asked_for_again_are_first_answers(tmp_path: Path) -> None:
+    """The newest files lie beside them, and one reading finds both."""
+    rows = [(key, "{}", "stop", 100, 64, 20, NOW, 2, True) for key in ("old", "new")]
+    texts = pl.DataFrame(rows, schema=TEXTS, orient="row")
+    write_results(tmp_path, "texts", "one", texts.filter(pl.col("key") == "old").drop("attempt", "passed"))
+    assert read_results(tmp_path, "texts", "one").select("attempt", "passed").rows() == [(1, None)]
+    wanted = pl.Series(["old", "new"])
+    assert find_results(tmp_path, "texts", wanted, LONG_AGO).select("attempt", "passed").rows() == [(1, None)]
+    write_results(tmp_path, "texts", "two", texts.filter(pl.col("key") == "new"))
+    both = find_results(tmp_path, "texts", wanted, LONG_AGO).sort("key")
+    assert both.select("key", "attempt", "passed").rows() == [("new", 2, True), ("old", 1, None)]
+    merge_results(tmp_path, "texts", list_results(tmp_path, "texts"), LONG_AGO)
+    assert find_results(tmp_path, "texts", wanted, LONG_AGO).sort("key").equals(both)
+
+
+def test_every_attempt_is_kept_and_found(tmp_path: Path) -> None:
+    rows = [("a", attempt, "{}", "stop", "text.empty", 100, 64, 20, NOW) for attempt in (1, 2, 3)]
+    attempts = pl.DataFrame(rows, schema=ATTEMPTS, orient="row")
+    write_results(tmp_path, "attempts", "one", attempts)
+    write_results(tmp_path, "attempts", "two", attempts.head(1).with_columns(finished_at=NOW - dt.timedelta(days=1)))
+    merge_results(tmp_path, "attempts", list_results(tmp_path, "attempts"), LONG_AGO)
+    found = find_results(tmp_path, "attempts", pl.Series(["a", "z"]), LONG_AGO)
+    assert found.sort("attempt").equals(attempts)

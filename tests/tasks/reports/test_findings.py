@@ -108,7 +108,7 @@ def test_what_moved_the_skip_rate_is_named_where_it_moved(status: Any, shown: bo
 def test_a_rule_is_named_from_one_text_in_a_hundred_on() -> None:
     failed = groups(Outcome.REJECTED, text__too_long=10, text__markup=9)
     found = texts(summary(published=990, rejected=10), PASSED, failed)
-    assert found == ["10 of 1,000 written texts (1.0%) fail text.too_long: longer than 50 characters"]
+    assert found == ["10 of 1,000 written texts (1.0%) fail text.too_long: too many characters"]
 
 
 @pytest.mark.parametrize(("near", "shown"), [(9, False), (10, True)])
