@@ -70,4 +70,6 @@ def _text(run: Run, key: str, answer: Completion, renderer: Renderer) -> tuple[o
         0 if fused else answer.cached_tokens,
         len(written),
         now(run),
+        1,
+        None,
     )

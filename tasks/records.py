@@ -96,6 +96,8 @@ TEXTS = _schema(
         "cached_tokens": pl.Int64,
         "generated_tokens": pl.Int64,
         "finished_at": UTC_TIME,
+        "attempt": pl.Int64,  # which answer this is: 1 is the first
+        "passed": pl.Boolean,  # whether its row checks held; null: nobody has looked
     }
 )
 

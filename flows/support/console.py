@@ -5,6 +5,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tasks.cache import Cache
+from tasks.hits import Hits
 from tasks.records import Outcome
 from tasks.report import Summary, Tokens
 from tasks.reports.words import words
@@ -34,6 +35,8 @@ def print_summary(summary: Summary, as_json: bool) -> None:
         if summary.cache.is_lost(summary.expected_cache_share):
             lost = words("en")["look_cache"].format(share=summary.cache.share, evicted=f"{summary.cache.evicted:,}")
             console.print(f"[bold yellow]! {lost}", soft_wrap=True, highlight=False)
+    if summary.reuse:
+        console.print(reuse_line(summary.reuse), soft_wrap=True, highlight=False)
     console.print(time_line(summary), soft_wrap=True, highlight=False)
     console.print(f"serving table  {summary.serving}  (table reasons)", soft_wrap=True, highlight=False)
     console.print(f"report         {summary.report}", soft_wrap=True, highlight=False)
@@ -66,6 +69,13 @@ def cache_line(cache: Cache) -> str:
     again = "" if cache.share_again is None else f" (texts {cache.share_again:.1%} of what decide had read)"
     found = f"found {share} of what it could{again}"
     return f"prefix cache   computed {floor}; {found}; lost {lost}; {cache.preemptions} preemptions"
+
+
+def reuse_line(hits: Hits) -> str:
+    """What the pairs found in the result store, by its age."""
+    w = words("en")
+    parts = "; ".join(f"{row.pairs:,} {w[f'hit_{row.name}']}" for row in hits.seen)
+    return f"result store   {parts}"
 
 
 def time_line(summary: Summary) -> str:

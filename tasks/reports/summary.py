@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from checks.drift import Drift
 from checks.gate import Gate, Verdict
 from tasks.cache import Cache, account_cache
+from tasks.hits import Hits
 from tasks.load import Publication
 from tasks.records import Outcome
 from tasks.results import find_results
@@ -66,6 +67,7 @@ class Summary(BaseModel):
     approved_by: str | None = None
     approval_reason: str | None = None
     drift: Drift | None = None  # of the skip rate, where the checks looked for one
+    reuse: Hits | None = None  # None: nothing was looked up, the date was held back before
 
     @property
     def written(self) -> int:
@@ -123,6 +125,7 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         approved_by=publication.approved_by if publication else None,
         approval_reason=publication.approval_reason if publication else None,
         drift=read_drift(run),
+        reuse=read_hits(run),
     )
 
 
@@ -136,6 +139,11 @@ def read_drift(run: Run) -> Drift | None:
     if not (run.folder / "drift.json").exists():
         return None
     return Drift.model_validate(run.read_json("drift")["skip_rate"])
+
+
+def read_hits(run: Run) -> Hits | None:
+    """What the pairs found in the result store, as the stage `reuse` left it; None where it was not run."""
+    return Hits.model_validate(run.read_json("reuse")) if (run.folder / "reuse.json").exists() else None
 
 
 def count_tokens(run: Run) -> tuple[Tokens, Tokens]:

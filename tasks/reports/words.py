@@ -143,6 +143,24 @@ WORDS: dict[str, tuple[str, str]] = {
         "{shown} of {all} rows; all of them: ", "{all}행 중 {shown}행. 전체: "
     ),
     "back": ("back to the day", "하루 보고서로"),
+    # -- what was found in the result store
+    "hits": ("Found in the result store", "저장된 결과에서 찾은 것"),
+    "hits_line": (
+        "{found} of {pairs} pairs needed nothing from the model",
+        "{pairs}쌍 중 {found}쌍은 모델에 물을 필요가 없었음",
+    ),
+    "hits_by_pair": ("; a pair's basket does not matter (reuse_key = pair)", ". 장바구니는 무관(reuse_key = pair)"),
+    "hits_fresh": ("; what is older than {since} was ignored", ". {since} 전의 결과는 쓰지 않음"),
+    "hits_what": ("what is stored, by its age", "저장된 결과와 그 나이"),
+    "hits_passed": ("passed", "통과"),
+    "hit_found_today": ("found, under a day old", "찾음: 하루 미만"),
+    "hit_found_week": ("found, 1 to 7 days", "찾음: 1~7일"),
+    "hit_found_month": ("found, 8 to 30 days", "찾음: 8~30일"),
+    "hit_found_older": ("found, over 30 days", "찾음: 30일 초과"),
+    "hit_decided": ("decided before, text still to be written", "결정만 있고 글은 다시 써야 함"),
+    "hit_expired": ("too old, asked anew", "오래되어 다시 물음"),
+    "hit_ignored": ("ignored because of fresh, asked anew", "fresh 설정으로 쓰지 않고 다시 물음"),
+    "hit_never": ("never asked before", "물은 적 없음"),
     # -- tokens and time
     "tokens_time": ("Tokens and time of this run", "이번 실행의 토큰과 시간"),
     "stage": ("stage", "단계"),

@@ -27,7 +27,9 @@ def decisions(cached: dict[str, tuple[int, int]]) -> pl.DataFrame:
 
 
 def texts(cached: dict[str, tuple[int, int]]) -> pl.DataFrame:
-    return pl.DataFrame([(k, "", "stop", p, c, 9, NOW) for k, (p, c) in cached.items()], schema=TEXTS, orient="row")
+    return pl.DataFrame(
+        [(k, "", "stop", p, c, 9, NOW, 1, None) for k, (p, c) in cached.items()], schema=TEXTS, orient="row"
+    )
 
 
 def account(frame: pl.DataFrame, stage: str) -> dict[str, int]:
