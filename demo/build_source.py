@@ -1,8 +1,8 @@
 """Build the demo shop's source: `python -m demo.build_source OUT.duckdb`.
 
 Thirty dates of baskets and recommendations in the three tables of the source contract, the same content every
-time. As in a real shop, popular pairs come back day after day: the next day finds many of them written
-already.
+time. As in a real shop, popular pairs come back day after day, most of them in another basket. The model reads the
+basket, so such a pair is asked anew; with `reuse_key = "pair"` the next day finds many of them written already.
 """
 
 import random

@@ -10,7 +10,7 @@ from prefect.states import Completed, Failed
 from flows.dates import run_date
 from flows.support.parameters import SomeSettings
 from flows.support.tables import done_rows, log_plan, planned_rows
-from tasks.backfill import Backfilled, Only
+from tasks.backfill import Backfilled, Only, fresh_range
 from tasks.preview import preview_backfill
 from tasks.settings import load_settings
 
@@ -25,7 +25,7 @@ def backfill(start: dt.date, end: dt.date, only: Only = "missing", settings: Som
         only: Which dates: `missing` those without a result, `failed` those that failed or were held back, or `all`.
         settings: Those that are to differ, such as {"threshold": 0.6} [default: sayu.toml and SAYU_… on the worker].
     """
-    settings = settings or load_settings()
+    settings = fresh_range(start, end, settings or load_settings())
     preview = preview_backfill(start, end, only, settings)
     log_plan(preview)
     create_table_artifact(planned_rows(preview), key="backfill-plan", description=preview.said)

@@ -1,6 +1,5 @@
--- The newest stored result of each wanted key.
-SELECT results.*
+-- The wanted columns of every stored result of the wanted keys, from a moment on.
+SELECT COLUMNS(lambda name: name IN $columns)
 FROM read_parquet($files, union_by_name := true) AS results
 SEMI JOIN wanted ON results.key = wanted.key
 WHERE results.finished_at >= $oldest
-QUALIFY row_number() OVER (PARTITION BY results.key ORDER BY results.finished_at DESC) = 1

@@ -17,7 +17,7 @@ from tasks.extract import read_dates
 from tasks.load import list_publications, live_publication
 from tasks.records import Outcome
 from tasks.reports.summary import Summary, latest_summary
-from tasks.runs import hold_date, last_manifest, runs_of
+from tasks.runs import describe_run, fresh_together, hold_date, last_manifest, runs_of
 from tasks.settings import Settings
 
 # Another run's checks, load and report take seconds. For more nobody waits: the other dates can go on.
@@ -93,10 +93,18 @@ def read_range(start: dt.date, end: dt.date, settings: Settings) -> Range:
         UsageError: `end` is before `start`, or no date has candidates.
         SourceError: the source can't be read.
     """
-    if end < start:
-        raise UsageError(f"the range ends on {end}, before it starts on {start}", "give --start the earlier date")
-    dates = [start + dt.timedelta(days=days) for days in range((end - start).days + 1)]
-    return Range(dates, set(read_dates(settings.source, start, end)))
+    return Range(_dates(start, end), set(read_dates(settings.source, start, end)))
+
+
+def fresh_range(start: dt.date, end: dt.date, settings: Settings) -> Settings:
+    """The settings for all dates of a range: if they are `fresh`, what one asks the later ones find stored.
+
+    A range that was begun fresh and stopped at one of its dates goes on (see runs.fresh_together).
+
+    Raises:
+        UsageError: `end` is before `start`.
+    """
+    return fresh_together([describe_run(ds, settings) for ds in _dates(start, end)]) if settings.fresh else settings
 
 
 def state_of(ds: dt.date, settings: Settings) -> State:
@@ -160,6 +168,12 @@ def ended(ds: dt.date, result: Summary | BaseException, seconds: float) -> DoneD
     state: State = "held back" if result.publication_id is None else "published"
     now = {"ran": True, "seconds": round(seconds, 1), "model_calls": result.model_calls}
     return _described(ds, state, result).model_copy(update=now)
+
+
+def _dates(start: dt.date, end: dt.date) -> list[dt.date]:
+    if end < start:
+        raise UsageError(f"the range ends on {end}, before it starts on {start}", "give --start the earlier date")
+    return [start + dt.timedelta(days=days) for days in range((end - start).days + 1)]
 
 
 def _described(ds: dt.date, state: State, summary: Summary) -> DoneDate:

@@ -19,9 +19,10 @@ from pydantic import ValidationError
 
 from checks.gate import Gate, Verdict
 from tasks.errors import PublicationError
+from tasks.expiry import Oldest
 from tasks.files import TEMPORARY
 from tasks.load import Kept
-from tasks.results import Kind, list_results, newest_results
+from tasks.results import Kind, list_results, valid_share
 from tasks.runs import SHOP_TIME, runs_of
 from tasks.settings import Settings
 
@@ -31,8 +32,8 @@ RUN_DAYS = 1
 WRITING = dt.timedelta(days=1)
 # A run at work reads its chunks by name; what is older than any shard's work is only looked up by key.
 SETTLED = dt.timedelta(hours=6)
-# Merged files are about this large: few enough to open, small enough to be put together in memory. Those of half the
-# size and more stay as they are until all they hold has expired, so that no result is written again and again.
+# Merged files are about this large: few enough to open, small enough to be put together in memory. Those with half the
+# size and more of results that still count stay as they are, so that no result is written again and again.
 MERGED_BYTES = 32 * 2**20
 
 # What a run's stages leave for one another, and a run of the same request makes anew. Not `cache.parquet`: the report
@@ -47,23 +48,22 @@ DATE = re.compile(r"(?:ds=)?(\d{4}-\d{2}-\d{2})")
 
 @dataclass(frozen=True)
 class Limits:
-    """The moments, in seconds since 1970, before which things are old."""
+    """The moments, in seconds since 1970, before which things are old; of results by their outcome."""
 
     runs: float
-    results: float
+    results: Oldest
     settled: float
     writing: float
 
     @classmethod
     def at(cls, now: dt.datetime, settings: Settings) -> "Limits":
         """The limits as they are at a moment."""
-        ages = (
-            dt.timedelta(days=settings.keep_days),
-            dt.timedelta(days=settings.result_ttl_days + RUN_DAYS),
-            SETTLED,
-            WRITING,
+        return cls(
+            runs=(now - dt.timedelta(days=settings.keep_days)).timestamp(),
+            results=Oldest.at(now - dt.timedelta(days=RUN_DAYS), settings),
+            settled=(now - SETTLED).timestamp(),
+            writing=(now - WRITING).timestamp(),
         )
-        return cls(*((now - age).timestamp() for age in ages))
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,12 @@ def old_results(store: Path, kind: Kind, limits: Limits, busy: Set[dt.date]) -> 
     """Result files that hold nothing but expired results; and small ones, in groups that can become one file each."""
     files = [measure(f"expired {kind}", path, date_of(path)) for path in list_results(store, kind)]
     settled = [file for file in files if file.changed < limits.settled and file.ds not in busy]
-    newest = newest_results([file.path for file in settled])
     expired, small = [], []
     for file in settled:
-        if file.path in newest and newest[file.path].timestamp() < limits.results:
+        valid = valid_share(kind, file.path, limits.results)
+        if valid == 0:
             expired.append(file)
-        elif file.bytes < MERGED_BYTES / 2:
+        elif file.bytes * (1 if valid is None else valid) < MERGED_BYTES / 2:
             small.append(file)
     return expired, _groups(small)
 

@@ -11,6 +11,7 @@ import logging
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import chain, pairwise
 from typing import Any
 
@@ -19,6 +20,8 @@ import polars as pl
 import pyarrow as pa
 
 from tasks.engine import KvRoom, load_engine, load_engine_meanwhile
+from tasks.errors import PublicationError
+from tasks.load import live_publication
 from tasks.records import PLAN, conform
 from tasks.renderer import Renderer, load_renderer
 from tasks.reuse import is_finished
@@ -36,8 +39,18 @@ PROMPTS_AT_A_TIME = 4096
 
 def warm_up_engine(run: Run) -> None:
     """Begin to load the engine, unless it is elsewhere or this very request was met before: its answers are stored."""
-    if not run.met_before and not run.settings.shard_deployment:
+    if not run.settings.shard_deployment and (run.settings.fresh or not _met_before(run)):
         load_engine_meanwhile(run.settings)
+
+
+def _met_before(run: Run) -> bool:
+    """Whether the run has ended before, by its folder or, where that is gone, by what readers see."""
+    if run.met_before:
+        return True
+    with suppress(PublicationError):  # whoever needs the serving file says what is wrong with it
+        live = live_publication(run.settings.serving_file, run.ds)
+        return live is not None and live.run_key == run.key
+    return False
 
 
 def plan_chunks(run: Run) -> int:
@@ -114,14 +127,19 @@ def plan_nothing(run: Run) -> None:
 
 
 def pairs_to_ask(run: Run) -> pl.DataFrame:
-    """`key`, `payload`, `p_skip` and `ask` of what is not in the store, one row a key."""
-    ranked_out = run.read("ranked_out")
+    """`key`, `payload`, `p_skip` and `ask` of what is not in the store, one row a key.
+
+    Where pairs share a key (by `pair` their baskets may differ) the best-scored one is asked, for all of them.
+    """
+    ranked_out, scores = run.read("ranked_out"), run.read("candidates").select("candidate_id", "score")
     ask = pl.when(pl.col("p_skip").is_null()).then(pl.lit("decide")).otherwise(pl.lit("generate"))
     return (
         run.read("reused")
         .join(ranked_out, on="candidate_id", how="anti")
         .filter(~is_finished(run.settings.threshold))
-        .unique("key", keep="any")
+        .join(scores, on="candidate_id", how="left")
+        .sort("score", "candidate_id", descending=[True, False], nulls_last=True)
+        .unique("key", keep="first", maintain_order=True)
         .select("key", "payload", "p_skip", ask=ask)
     )
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import polars as pl
 from pydantic import BaseModel, ConfigDict, computed_field
 
-from tasks.backfill import RUN, Only, State, read_range, state_of
+from tasks.backfill import RUN, Only, State, fresh_range, read_range, state_of
 from tasks.errors import SayuError
 from tasks.extract import clean_candidates, read_candidates
 from tasks.model import model_fingerprint
@@ -97,6 +97,7 @@ def preview_backfill(start: dt.date, end: dt.date, only: Only, settings: Setting
         SourceError, PublicationError: the source or the serving file can't be read.
     """
     dates, with_candidates = read_range(start, end, settings)
+    settings = fresh_range(start, end, settings)
     states = {ds: state_of(ds, settings) for ds in dates}
     to_run = [ds for ds in dates if ds in with_candidates and states[ds] in RUN[only]]
     work, pace = count_work(to_run, settings), measure_pace(settings)

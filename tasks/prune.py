@@ -18,6 +18,7 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict
 
 from tasks.errors import BusyError, StoreError
+from tasks.expiry import Oldest
 from tasks.load import Kept, drop_publications, list_publications
 from tasks.old import Limits, Old, date_of, measure, old_remains, old_results, old_runs
 from tasks.reports.index import write_index
@@ -74,7 +75,7 @@ def prune_store(settings: Settings, dry_run: bool = False, now: dt.datetime | No
         busy |= remove(store, old)
         if dropped:
             drop_publications(serving_file, oldest)
-        busy |= merge(store, groups, dt.datetime.fromtimestamp(limits.results, dt.UTC))
+        busy |= merge(store, groups, limits.results)
         if (store / "runs").exists():
             write_index(settings)
     return Upkeep(dry_run=dry_run, pruned=rows, busy=tuple(sorted(busy)))
@@ -113,7 +114,7 @@ def remove(store: Path, items: Iterable[Old]) -> set[dt.date]:
     return {ds for ds in busy if ds is not None}
 
 
-def merge(store: Path, groups: Groups, oldest: dt.datetime) -> set[dt.date]:
+def merge(store: Path, groups: Groups, oldest: Oldest) -> set[dt.date]:
     """Put each group's results into one file, and only then remove the group; returns the dates that were busy.
 
     Raises:

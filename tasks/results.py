@@ -1,14 +1,15 @@
 """The result store: what the model has answered, kept under a content key. Reuse is resume.
 
 `STORE/results/decisions` and `STORE/results/texts` hold Parquet files, one a finished chunk and stage, written beside
-and renamed, read as one view. Many writers need no lock. The newest row of a key counts; rows older than the TTL
-count as not there. A file that can't be read is set aside in `STORE/results/damaged`, and what it held is computed
-anew. `STORE/results/attempts` holds every answer of pairs that were asked for a text more than once; they are counted,
-never reused.
+and renamed, read as one view. Many writers need no lock. The newest row of a key counts; rows that are too old (see
+tasks.expiry) count as not there. A file that can't be read is set aside in `STORE/results/damaged`, and what it held is
+computed anew. `STORE/results/attempts` holds every answer of pairs that were asked for a text more than once; they are
+counted, never reused.
 """
 
 import datetime as dt
 import hashlib
+import json
 import logging
 import uuid
 from collections.abc import Sequence
@@ -19,25 +20,31 @@ import duckdb
 import polars as pl
 
 from tasks.errors import StoreError
+from tasks.expiry import Oldest
 from tasks.files import write_parquet
 from tasks.prompt import Prompt
 from tasks.records import ATTEMPTS, DECISIONS, TEXTS, conform
-from tasks.settings import HOME
+from tasks.settings import HOME, ReuseKey
 
 logger = logging.getLogger("sayu")
 
+EVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
 Kind = Literal["decisions", "texts", "attempts"]
 SCHEMAS = {"decisions": DECISIONS, "texts": TEXTS, "attempts": ATTEMPTS}
-_FIND = {"decisions": "find_results", "texts": "find_results", "attempts": "find_attempts"}
 # What makes a row of each kind one of its own.
 IDENTITY = {"decisions": ["key"], "texts": ["key"], "attempts": ["key", "attempt"]}
 
 
-def result_key(payload: str, prompt: Prompt, model_fingerprint: str) -> str:
+def result_key(payload: str, prompt: Prompt, model_fingerprint: str, reuse_key: ReuseKey = "prompt") -> str:
     """The key of a result: 32 hex digits over the pair as the model reads it, the prompt version, and the model.
 
-    The threshold is no part of it: p_skip is stored raw, so a new threshold finds the old decisions.
+    By `pair` the basket in the payload does not matter; such a key never is one by `prompt`. The threshold is no part
+    of it: p_skip is stored raw, so a new threshold finds the old decisions.
     """
+    if reuse_key == "pair":
+        values = {name: value for name, value in json.loads(payload).items() if name != "basket"}
+        payload = f"pair {json.dumps(values, ensure_ascii=False)}"
     content = "\x00".join((payload, prompt.digest, model_fingerprint))
     return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
@@ -53,7 +60,7 @@ def read_results(store: Path, kind: Kind, name: str) -> pl.DataFrame:
     return SCHEMAS[kind].to_frame() if rows is None else rows
 
 
-def find_results(store: Path, kind: Kind, keys: pl.Series, oldest: dt.datetime) -> pl.DataFrame:
+def find_results(store: Path, kind: Kind, keys: pl.Series, oldest: Oldest | dt.datetime) -> pl.DataFrame:
     """The newest stored result of each key that is not older than `oldest`; keys without one are left out.
 
     Of attempts each one's newest result.
@@ -61,22 +68,42 @@ def find_results(store: Path, kind: Kind, keys: pl.Series, oldest: dt.datetime) 
     Raises:
         StoreError: the store can't be read, though each of its files can.
     """
-    wanted = pl.DataFrame({"key": keys.unique()}).to_arrow()
+    limits = oldest if isinstance(oldest, Oldest) else Oldest.all_from(oldest)
+    return newest_results(find_all(store, kind, keys, limits.first), kind, limits)
+
+
+def newest_results(rows: pl.DataFrame, kind: Kind, oldest: Oldest) -> pl.DataFrame:
+    """Of some results the newest of each key, without those that are too old."""
+    return rows.filter(oldest.counts(kind)).sort("finished_at").unique(IDENTITY[kind], keep="last", maintain_order=True)
+
+
+def find_all(
+    store: Path, kind: Kind, keys: pl.Series, since: dt.datetime = EVER, columns: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """Every result of the keys that was finished at `since` or later, also several of one key.
+
+    Only these columns of its schema are read [default: all]: texts are long.
+
+    Raises:
+        StoreError: the store can't be read, though each of its files can.
+    """
+    wanted, names = pl.DataFrame({"key": keys.unique()}).to_arrow(), columns or SCHEMAS[kind].names()
+    schema = pl.Schema({name: SCHEMAS[kind][name] for name in names})
     while files := list_results(store, kind):
         try:
             with duckdb.connect() as connection:
                 connection.execute("SET TimeZone = 'UTC'")
                 connection.register("wanted", wanted)
-                values = {"files": [str(file) for file in files], "oldest": oldest}
-                found: pl.DataFrame = connection.sql(_statement(_FIND[kind]), params=values).pl()
-                return found.pipe(_as_now, kind)
-        except duckdb.Error as error:
+                values = {"files": [str(file) for file in files], "oldest": since, "columns": list(names)}
+                found: pl.DataFrame = connection.sql(_statement("find_results"), params=values).pl()
+                return found.pipe(_as_now, kind).pipe(conform, schema)
+        except (duckdb.Error, pl.exceptions.PolarsError) as error:  # unreadable, or of other columns or types
             if not _mended(store, kind, files):
                 raise StoreError(
                     f"the result store {_folder(store, kind)} can't be read: {str(error).splitlines()[0]}",
                     "see that the machine has room in memory and that the files may be read, then run again",
                 ) from error
-    return SCHEMAS[kind].to_frame()
+    return schema.to_frame()
 
 
 def list_results(store: Path, kind: Kind) -> list[Path]:
@@ -84,33 +111,30 @@ def list_results(store: Path, kind: Kind) -> list[Path]:
     return sorted(_folder(store, kind).glob("*.parquet"))
 
 
-def newest_results(files: Sequence[Path]) -> dict[Path, dt.datetime]:
-    """When the newest result of each file was finished; files that are gone, empty or damaged are left out."""
-    if not files:
-        return {}
+def valid_share(kind: Kind, file: Path, oldest: Oldest) -> float | None:
+    """The share of a file's results that are not too old; None where the file is gone, empty or damaged."""
     try:
-        with duckdb.connect() as connection:
-            connection.execute("SET TimeZone = 'UTC'")
-            found = connection.sql(_statement("find_newest_results"), params={"files": [str(file) for file in files]})
-            return {Path(name): newest for name, newest in found.pl().iter_rows() if newest is not None}
-    except duckdb.Error:  # of one file; which one, only a look at each tells
-        halves = [files[: len(files) // 2], files[len(files) // 2 :]] if len(files) > 1 else []
-        return {file: newest for half in halves for file, newest in newest_results(half).items()}
+        rows = pl.scan_parquet(file)
+        if kind == "texts" and "passed" not in rows.collect_schema().names():
+            rows = rows.with_columns(passed=pl.lit(None, pl.Boolean))
+        counts = rows.select(oldest.counts(kind).mean()).collect().item()
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+    return None if counts is None else float(counts)
 
 
-def merge_results(store: Path, kind: Kind, files: Sequence[Path], oldest: dt.datetime) -> None:
+def merge_results(store: Path, kind: Kind, files: Sequence[Path], oldest: Oldest) -> None:
     """Store the results of many files in one more file, after which the many may be removed.
 
-    Of each key the newest result counts; those older than `oldest` are left out. Until the files are removed, a key is
+    Of each key the newest result is kept; those that are too old are left out. Until the files are removed, a key is
     found twice, which does no harm.
 
     Raises:
         StoreError: a file can't be read, or the store can't be written. Nothing is lost.
     """
     frames = [rows for file in files if (rows := _read_or_set_aside(store, kind, file)) is not None]
-    rows = pl.concat([SCHEMAS[kind].to_frame(), *frames]).filter(pl.col("finished_at") >= oldest)
-    if not rows.is_empty():
-        newest = rows.sort("finished_at").unique(IDENTITY[kind], keep="last", maintain_order=True)
+    newest = newest_results(pl.concat([SCHEMAS[kind].to_frame(), *frames]), kind, oldest)
+    if not newest.is_empty():
         write_results(store, kind, f"merged-{uuid.uuid4().hex[:12]}", newest)
 
 
@@ -125,7 +149,7 @@ def _mended(store: Path, kind: Kind, files: Sequence[Path]) -> bool:
 def _read_or_set_aside(store: Path, kind: Kind, file: Path) -> pl.DataFrame | None:
     """The rows of a file; None where there is none or it is damaged: then it lies among the damaged ones now."""
     try:
-        return pl.read_parquet(file).pipe(_as_now, kind)
+        return pl.read_parquet(file).pipe(_as_now, kind).pipe(conform, SCHEMAS[kind])
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -152,7 +176,7 @@ def _as_now(rows: pl.DataFrame, kind: Kind) -> pl.DataFrame:
     if kind == "texts":
         rows = pl.concat([rows, pl.DataFrame(schema={"attempt": pl.Int64, "passed": pl.Boolean})], how="diagonal")
         rows = rows.with_columns(pl.col("attempt").fill_null(1))
-    return rows.pipe(conform, SCHEMAS[kind])
+    return rows
 
 
 def _statement(name: str) -> str:

@@ -11,22 +11,25 @@ import hashlib
 import json
 import os
 import zoneinfo
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from filelock import FileLock, Timeout
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tasks.errors import BusyError, PromptError, StoreError, UsageError
+from tasks.expiry import Oldest
 from tasks.files import write_json, write_parquet
 from tasks.model import model_fingerprint
 from tasks.prompt import load_prompt
 from tasks.rules.file import load_rules
 from tasks.settings import Settings
 
+# Who runs a command again after a crash does it the same day.
+GIVEN_UP = dt.timedelta(days=1)
 SHOP_TIME = zoneinfo.ZoneInfo("Asia/Seoul")
 
 
@@ -48,9 +51,16 @@ class Run(BaseModel):
         return runs_of(self.settings.store, self.ds) / self.key
 
     @property
-    def oldest_result(self) -> dt.datetime:
-        """Stored results from before this moment are written anew."""
-        return self.started_at - dt.timedelta(days=self.settings.result_ttl_days)
+    def fresh_since(self) -> dt.datetime | None:
+        """What was stored before this moment is ignored; a run's own results never are."""
+        since = self.settings.fresh_since or (self.started_at if self.settings.fresh else None)
+        return since and min(since, self.started_at)
+
+    @property
+    def oldest_result(self) -> Oldest:
+        """Stored results from before these moments are written anew."""
+        oldest = Oldest.at(self.started_at, self.settings)
+        return oldest.but_from(self.fresh_since) if self.fresh_since else oldest
 
     def read(self, name: str) -> pl.DataFrame:
         """The frame that an earlier stage left as `name.parquet`."""
@@ -116,6 +126,8 @@ def describe_run(ds: dt.date, settings: Settings) -> Run:
     asked = [str(ds), str(settings.source), model, prompt.digest, settings.threshold]
     if settings.rules:
         asked += [load_rules(settings.rules).digest, settings.screen_sample]
+    if settings.reuse_key != "prompt":
+        asked.append(settings.reuse_key)
     key = hashlib.blake2b(json.dumps(asked).encode(), digest_size=6).hexdigest()
     started_at = dt.datetime.now(dt.UTC)
     return Run(ds=ds, key=key, settings=settings, model=model, prompt=prompt.name, started_at=started_at)
@@ -134,7 +146,8 @@ def open_run(ds: dt.date, settings: Settings) -> Iterator[Run]:
         try:
             run.folder.mkdir(parents=True, exist_ok=True)
             run = run.model_copy(update={"met_before": (run.folder / "manifest.json").exists()})
-            for stale in ("timings.json", "engine.json"):
+            run = run.model_copy(update={"settings": fresh_together([run])})
+            for stale in ("timings.json", "engine.json", "reuse.json"):
                 (run.folder / stale).unlink(missing_ok=True)
             for failure in (run.folder / "failures").glob("*.parquet"):
                 failure.unlink()
@@ -142,6 +155,32 @@ def open_run(ds: dt.date, settings: Settings) -> Iterator[Run]:
             raise _unwritable(settings.store, error) from error
         run.write_json("request", run.model_dump(mode="json"))
         yield run
+
+
+def fresh_together(runs: Sequence[Run]) -> Settings:
+    """The settings of these runs, with one moment for all of them from which on results count, if they are `fresh`.
+
+    Where one of them was begun fresh before and did not end, they go on from there: what was asked since then is not
+    asked again. After a day nobody goes on, but begins anew.
+    """
+    settings = runs[0].settings
+    if not settings.fresh or settings.fresh_since:
+        return settings
+    begun = [since for run in runs if (since := _unfinished_since(run))]
+    return settings.model_copy(update={"fresh_since": min([runs[0].started_at, *begun])})
+
+
+def _unfinished_since(run: Run) -> dt.datetime | None:
+    """Since when results count for the fresh run that this one goes on with; None where there is none."""
+    request, manifest = run.folder / "request.json", run.folder / "manifest.json"
+    try:
+        if manifest.exists() and manifest.stat().st_mtime_ns >= request.stat().st_mtime_ns:
+            return None
+        before = Run.model_validate_json(request.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValidationError):
+        return None
+    recent = run.started_at - before.started_at < GIVEN_UP
+    return before.fresh_since if before.settings.fresh and recent else None
 
 
 def last_manifest(store: Path, ds: dt.date) -> Path:

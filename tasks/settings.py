@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import AwareDatetime, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -23,6 +23,7 @@ HOME = Path(__file__).resolve().parents[1]
 
 OrderName = Literal["fused", "chunked", "full"]
 EngineName = Literal["vllm_local", "vllm_server", "transformers", "recorded"]
+ReuseKey = Literal["prompt", "pair"]
 
 
 class Settings(BaseSettings):
@@ -73,8 +74,26 @@ class Settings(BaseSettings):
     prefix_cache: bool = Field(True, description="Find prompts again that were read before; off only to measure it")
 
     threshold: float = Field(0.5, gt=0, le=1, description="A pair is written when its p_skip is below this")
-    # A month: a season's dishes change, and a model is rarely kept for longer.
-    result_ttl_days: float = Field(30, gt=0, description="Age in days at which a stored result is written anew")
+    # A month: a season's dishes change, and a model is rarely kept for longer. At most a century: dates end somewhere.
+    result_ttl_days: float = Field(30, gt=0, le=36_500, description="Age in days at which a stored result is made anew")
+    # None: as long. A pair that no dish joins today is joined by none tomorrow, so whoever wants fewer calls raises it.
+    skipped_ttl_days: float | None = Field(
+        None, gt=0, le=36_500, description="Age in days at which a skip is decided anew [default: result_ttl_days]"
+    )
+    # None: as long. Asked the same way, the model says the same again; less pays where a text is drawn anew each time.
+    rejected_ttl_days: float | None = Field(
+        None, gt=0, le=36_500, description="The same for a text that failed its checks [default: result_ttl_days]"
+    )
+    # The model reads the whole basket, so what it says of a pair is only surely the same in the same basket. `pair`
+    # spares the calls for a pair that comes back in another one, and its text may name what that one does not hold.
+    reuse_key: ReuseKey = Field(
+        "prompt", description="What must be the same for a stored result to be reused: prompt, or pair (any basket)"
+    )
+    fresh: bool = Field(False, description="Ask the model anew, whatever is stored from before this run")
+    # For results that are known to be bad up to a moment; `fresh` is the same with the run's own start.
+    fresh_since: AwareDatetime | None = Field(
+        None, description="Ask anew what was stored before this moment, such as 2026-11-28T04:30+09:00"
+    )
     # One request a pair wins the benchmark: each prompt is read once, and no text waits for another pair's decision.
     order: OrderName = Field("fused", description="How decisions and texts follow each other: fused, chunked or full")
     # While the last answers of one chunk are written, the engine already reads the next.

@@ -5,6 +5,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tasks.cache import Cache
+from tasks.hits import Hits
 from tasks.records import Outcome
 from tasks.report import Summary, Tokens
 from tasks.reports.again import asked_again
@@ -39,6 +40,8 @@ def print_summary(summary: Summary, as_json: bool) -> None:
             console.print(f"[bold yellow]! {lost}", soft_wrap=True, highlight=False)
     if said := " ".join(asked_again(summary.attempts, "en")):
         console.print(f"asked again    {said}", soft_wrap=True, highlight=False)
+    if summary.reuse:
+        console.print(reuse_line(summary.reuse), soft_wrap=True, highlight=False)
     console.print(time_line(summary), soft_wrap=True, highlight=False)
     console.print(f"serving table  {summary.serving}  (table reasons)", soft_wrap=True, highlight=False)
     console.print(f"report         {summary.report}", soft_wrap=True, highlight=False)
@@ -81,6 +84,13 @@ def rules_line(summary: Summary) -> str:
         if rule.hits
     )
     return f"rules          {', '.join(seen) or 'none saw a pair'}"
+
+
+def reuse_line(hits: Hits) -> str:
+    """What the pairs found in the result store, by its age."""
+    w = words("en")
+    parts = "; ".join(f"{row.pairs:,} {w[f'hit_{row.name}']}" for row in hits.seen)
+    return f"result store   {parts}"
 
 
 def time_line(summary: Summary) -> str:

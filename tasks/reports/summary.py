@@ -11,6 +11,7 @@ from checks.gate import Gate, Verdict
 from checks.length import MAX_CHARACTERS
 from tasks.attempts import Attempts, count_attempts, text_requests
 from tasks.cache import Cache, account_cache
+from tasks.hits import Hits
 from tasks.load import Publication
 from tasks.records import Outcome
 from tasks.results import find_results
@@ -79,6 +80,7 @@ class Summary(BaseModel):
     drift: Drift | None = None  # of the skip rate, where the checks looked for one
     rules: tuple[RuleCount, ...] = ()  # those of the screen stage, in their order
     unknown_categories: tuple[Unknown, ...] = ()  # that the rules file names
+    reuse: Hits | None = None  # None: nothing was looked up, the date was held back before
 
     @property
     def written(self) -> int:
@@ -142,6 +144,7 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         drift=read_drift(run),
         rules=count_rules(run, outcomes),
         unknown_categories=read_applied(run).unknown,
+        reuse=read_hits(run),
     )
 
 
@@ -155,6 +158,11 @@ def read_drift(run: Run) -> Drift | None:
     if not (run.folder / "drift.json").exists():
         return None
     return Drift.model_validate(run.read_json("drift")["skip_rate"])
+
+
+def read_hits(run: Run) -> Hits | None:
+    """What the pairs found in the result store, as the stage `reuse` left it; None where it was not run."""
+    return Hits.model_validate(run.read_json("reuse")) if (run.folder / "reuse.json").exists() else None
 
 
 def count_tokens(run: Run) -> tuple[Tokens, Tokens]:

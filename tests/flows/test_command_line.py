@@ -103,6 +103,15 @@ def test_a_store_that_can_not_be_written_is_said_before_anything_starts(tmp_path
     assert "the store store can't be written" in done.stderr
 
 
+@pytest.mark.parametrize("given", [["--fresh"], ["--fresh", "true"]])
+def test_a_switch_may_stand_alone(given: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Settings] = []
+    monkeypatch.setattr("flows.__main__._run_daily", lambda ds, settings, as_json: seen.append(settings))
+    cli(["daily", *given, "--json"], standalone_mode=False)
+    cli(["daily"], standalone_mode=False)
+    assert [settings.fresh for settings in seen] == [True, False]
+
+
 def test_an_error_as_json_is_json_too(tmp_path: Path) -> None:
     done = sayu("show", "--ds", "2026-11-28", "--json", cwd=tmp_path)
     assert done.returncode == 1

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -9,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demo.build_source import write_source
 from tasks.engine import KvRoom
-from tasks.plan import cut_chunks, order_prompts
-from tasks.runs import Run
+from tasks.plan import cut_chunks, order_prompts, pairs_to_ask, warm_up_engine
+from tasks.runs import Run, describe_run, open_run
 from tasks.settings import Settings
-from tests.shop import ITEMS, good_answer, make_run, make_source, prepare, record
+from tests.days import whole_day
+from tests.shop import DS, ITEMS, good_answer, make_run, make_source, prepare, record
 
 ANSWER = 65
 lengths_of_prompts = st.lists(st.integers(min_value=1, max_value=2_000), max_size=300)
@@ -100,6 +103,70 @@ def test_two_candidates_with_one_prompt_are_asked_once(tmp_path: Path) -> None:
     prepare(run)
     assert run.read("candidates").height == 2
     assert run.read("plan").height == 1
+
+
+TWINS = [*ITEMS, (7, "쌈배추(봉)", "쌈채소")]
+
+
+@pytest.mark.parametrize("best", [1, 7])
+def test_by_pair_candidates_of_one_key_are_asked_once_with_the_best_scored_basket(tmp_path: Path, best: int) -> None:
+    baskets = [
+        (DS, str(item), other, place) for item, last in ((1, 4), (7, 6)) for place, other in enumerate([2, last])
+    ]
+    pairs = [(DS, str(item), item, 2, 0.9 if item == best else 0.8) for item in (1, 7)]
+    source = write_source(tmp_path / "s.duckdb", TWINS, baskets, pairs)
+    run = make_run(tmp_path, source)
+    assert prepare(run) == 2
+    run = make_run(tmp_path, source, reuse_key="pair")
+    assert prepare(run) == 1
+    (asked,) = pairs_to_ask(run)["payload"]
+    assert ("된장(500g)" in asked, "우유(1L)" in asked) == (best == 1, best == 7)
+
+
+# -- when the engine is loaded before anybody knows whether it is needed
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+    """The settings of the engines that were begun to be loaded."""
+    begun: list[Settings] = []
+    monkeypatch.setattr("tasks.plan.load_engine_meanwhile", begun.append)
+    return begun
+
+
+def warm_up(run: Run, **settings: object) -> None:
+    with open_run(run.ds, run.settings.model_copy(update=settings)) as opened:
+        warm_up_engine(opened)
+
+
+def test_a_request_that_was_not_met_before_warms_the_engine_up(run: Run, loaded: list[Settings]) -> None:
+    warm_up(run)
+    warm_up(run)  # the first one did not end
+    assert len(loaded) == 2
+
+
+def test_a_request_that_has_ended_before_does_not_unless_it_is_fresh(run: Run, loaded: list[Settings]) -> None:
+    prepare(run)
+    record(run, good_answer)
+    whole_day(describe_run(DS, run.settings))
+    warm_up(run)
+    assert loaded == []
+    warm_up(run, threshold=0.6)
+    warm_up(run, fresh=True)
+    assert [(settings.threshold, settings.fresh) for settings in loaded] == [(0.6, False), (0.5, True)]
+
+
+def test_what_readers_see_was_answered_though_its_run_folder_is_gone(run: Run, loaded: list[Settings]) -> None:
+    prepare(run)
+    record(run, good_answer)
+    whole_day(described := describe_run(DS, run.settings))
+    shutil.rmtree(described.folder)
+    warm_up(run)
+    assert loaded == []
+    run.settings.serving_file.write_bytes(b"no DuckDB file")
+    shutil.rmtree(described.folder)
+    warm_up(run)
+    assert len(loaded) == 1
 
 
 def test_nothing_to_ask_is_an_empty_plan(run: Run) -> None:

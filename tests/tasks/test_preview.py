@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from demo.build_source import write_source
-from tasks.backfill import Only
+from tasks.backfill import Only, fresh_range
 from tasks.preview import Pace, PlannedDate, Preview, Work, count_work, estimate, measure_pace, preview_backfill
 from tasks.report import Summary
 from tasks.runs import describe_run, runs_of
@@ -58,6 +58,36 @@ def test_what_is_stored_is_not_asked_again(settings: Settings) -> None:
     assert count_work(DATES, settings) == {FIRST: (2, 2, 0), SECOND: (4, 4, 0), THIRD: (6, 4, 1)}
     expired = settings.model_copy(update={"result_ttl_days": 1e-9})
     assert count_work([SECOND], expired) == {SECOND: (4, 0, 4)}
+
+
+def test_by_pair_a_date_finds_what_another_basket_asked(settings: Settings) -> None:
+    """The same pairs in a basket of their own each date."""
+    baskets = [(ds, "b1", item, place) for ds, more in zip(DATES, (1, 5, 6), strict=True)
+               for place, item in enumerate([2, 3, 4, more])]  # fmt: skip
+    pairs = [(ds, "b1", *pair) for ds in DATES for pair in PAIRS[:3]]
+    write_source(Path(settings.source), ITEMS, baskets, pairs)
+    assert count_work(DATES, settings) == dict.fromkeys(DATES, (3, 0, 3))
+    by_pair = settings.model_copy(update={"reuse_key": "pair"})
+    assert count_work(DATES, by_pair) == {FIRST: (3, 0, 3), SECOND: (3, 3, 0), THIRD: (3, 3, 0)}
+
+
+def test_each_outcome_expires_in_its_own_time(settings: Settings) -> None:
+    run_date(THIRD, settings)  # five pairs of six, of them one skip
+    assert count_work([THIRD], settings.model_copy(update={"skipped_ttl_days": 1e-9})) == {THIRD: (6, 4, 1)}
+    no_skips = {"result_ttl_days": 1e-9, "skipped_ttl_days": 30}
+    assert count_work([THIRD], settings.model_copy(update=no_skips)) == {THIRD: (6, 1, 4)}
+
+
+def test_a_fresh_range_asks_everything_once(settings: Settings) -> None:
+    for ds in DATES:
+        run_date(ds, settings)
+    fresh = settings.model_copy(update={"fresh": True})
+    shown = preview(fresh, "all")
+    assert [date.model_calls for date in shown.to_run] == [2, 2, 1]
+    together = fresh_range(FIRST, THIRD, fresh)
+    for planned in shown.to_run:
+        summary = run_date(planned.ds, together)
+        assert (planned.reused, planned.model_calls) == (summary.reused, summary.model_calls)
 
 
 def test_a_raised_threshold_asks_for_the_texts_that_are_not_there(settings: Settings) -> None:

@@ -19,14 +19,15 @@ from tasks import prune
 from tasks.backfill import state_of
 from tasks.check import check_date
 from tasks.errors import PublicationError, StoreError
+from tasks.expiry import Oldest
 from tasks.files import replacing
 from tasks.history import published_statistics
 from tasks.load import load_date, roll_back
 from tasks.old import FRAMES, MERGED_BYTES, Old
 from tasks.prune import Upkeep, prune_store
-from tasks.records import CACHE, DECISIONS, FAILURES, OUTCOMES
+from tasks.records import CACHE, DECISIONS, FAILURES, OUTCOMES, TEXTS
 from tasks.report import latest_summary
-from tasks.results import find_results, list_results, read_results, write_results
+from tasks.results import Kind, find_results, list_results, read_results, write_results
 from tasks.runs import Run, hold_date, runs_of
 from tasks.settings import Settings
 from tests.days import whole_day
@@ -274,6 +275,34 @@ def test_expired_results_go_and_others_stay(run: Run) -> None:
     assert (expired.exists(), valid.exists()) == (False, True)
 
 
+def test_each_outcome_goes_in_its_own_time(run: Run) -> None:
+    store = run.settings.store
+    shop = run.settings.model_copy(update={"skipped_ttl_days": 60, "rejected_ttl_days": 5})
+    rows = [("skip", 0.9), ("write", 0.1)]
+    full = [(key, p_skip, 1.0, 100, 64, NOW - 40 * DAY) for key, p_skip in rows]
+    for place, row in enumerate(full):
+        write_results(store, "decisions", f"{place}", pl.DataFrame([row], schema=DECISIONS, orient="row"))
+    for name, passed in (("passed", True), ("failed", False), ("not judged", None)):
+        text = (name, "", "stop", 0, 0, 9, NOW - 20 * DAY, 1, passed)
+        write_results(store, "texts", name, pl.DataFrame([text], schema=TEXTS, orient="row"))
+    age(store / "results", DAY)
+    assert numbers(prune_store(shop)) == {"expired decisions": 1, "expired texts": 1, "small files of texts": 2}
+    (texts,) = list_results(store, "texts")
+    assert sorted(pl.read_parquet(texts)["key"]) == ["not judged", "passed"]
+    assert pl.read_parquet(list_results(store, "decisions")[0])["key"].to_list() == ["skip"]
+
+
+def test_a_large_file_is_written_again_when_most_of_it_has_expired(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = run.settings.store
+    expired = {f"old {number}": NOW - 40 * DAY for number in range(60)}
+    large = decided(store, "large", expired | {f"key {number}": NOW - DAY for number in range(20)})
+    decided(store, "small", {"another": NOW - DAY})
+    monkeypatch.setattr("tasks.old.MERGED_BYTES", 1.5 * large.stat().st_size)
+    assert numbers(prune_store(run.settings)) == {"small files of decisions": 2}
+    (merged,) = list_results(store, "decisions")
+    assert pl.read_parquet(merged).height == 21
+
+
 def test_what_a_run_found_at_its_start_it_finds_at_its_end(run: Run) -> None:
     decided(run.settings.store, "one", {"a": NOW - 30 * DAY})
     prune_store(run.settings, now=NOW + 23 * HOUR)
@@ -368,6 +397,38 @@ def test_every_result_that_counts_is_found_as_before(files: list[tuple[dict[str,
             prune_store(shop)
             assert found(shop.store, list("abcdefgh")) == before
         assert len(list_results(shop.store, "decisions")) <= files_before
+
+
+shops = st.builds(Settings, result_ttl_days=st.sampled_from([5, 30]), skipped_ttl_days=st.sampled_from([None, 10, 35]),
+                  rejected_ttl_days=st.sampled_from([None, 2, 35]))  # fmt: skip
+spoken = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40 * 24), st.booleans()), max_size=8)  # hours ago
+
+
+@settings(max_examples=25)
+@given(shop=shops, files=st.lists(spoken, min_size=1, max_size=6), room=st.integers(500, 20_000))
+def test_what_is_found_does_not_change_whatever_results_say_and_however_long_they_count(
+    shop: Settings, files: list[list[tuple[str, int, bool]]], room: int
+) -> None:
+    def counting() -> list[list[tuple[object, ...]]]:
+        kinds: tuple[Kind, ...] = ("decisions", "texts")
+        oldest, keys = Oldest.at(NOW, shop), pl.Series(["a", "b", "c"])
+        return [find_results(shop.store, kind, keys, oldest).sort("key").rows() for kind in kinds]
+
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tasks.old.MERGED_BYTES", room)
+        shop = shop.model_copy(update={"store": Path(folder)})
+        for number, rows in enumerate(files):
+            times = [NOW - hours * HOUR - dt.timedelta(microseconds=10 * number + place)
+                     for place, (_, hours, _) in enumerate(rows)]  # fmt: skip
+            said = list(zip(rows, times, strict=True))
+            decisions = [(key, 0.9 if skip else 0.1, 1.0, 0, 0, at) for (key, _, skip), at in said]
+            texts = [(key, "", "stop", 0, 0, 9, at, 1, skip) for (key, _, skip), at in said]
+            write_results(shop.store, "decisions", f"{number}", pl.DataFrame(decisions, DECISIONS, orient="row"))
+            write_results(shop.store, "texts", f"{number}", pl.DataFrame(texts, TEXTS, orient="row"))
+        age(shop.store / "results", DAY)
+        before = counting()
+        prune_store(shop, now=NOW)
+        assert counting() == before
 
 
 class Kill(BaseException):

@@ -1,6 +1,7 @@
 """The report and the manifest: numbers that add up, rows that can be found, and names that stay text."""
 
 import ast
+import datetime as dt
 import io
 import json
 import re
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from checks.drift import Drift
 from checks.gate import Check, Severity, judge
+from flows.support.console import reuse_line
 from tasks.check import check_date
 from tasks.errors import StoreError
 from tasks.load import Publication, load_date
@@ -57,6 +59,30 @@ def test_a_run_that_reuses_everything_made_no_call_and_read_no_token(run: Run) -
     summary = whole_day(run)
     assert (summary.reused, summary.candidates, summary.model_calls) == (5, 5, 0)
     assert (summary.decide.prompt, summary.generate.generated) == (0, 0)
+
+
+def test_what_was_found_in_the_store_is_said_by_its_age_and_by_what_it_was(run: Run) -> None:
+    first = whole_day(run, mixed_answer)
+    assert first.reuse is not None
+    assert [(row.name, row.pairs) for row in first.reuse.seen] == [("never", 5)]
+    settings = run.settings.model_copy(update={"reuse_key": "prompt", "rejected_ttl_days": 2})
+    later = run.model_copy(update={"settings": settings, "started_at": run.started_at + dt.timedelta(days=3)})
+    summary = whole_day(later, mixed_answer)
+    assert summary.reuse is not None
+    (row,) = summary.reuse.seen
+    assert (row.name, row.pairs, row.published, row.skipped) == ("found_week", 5, 4, 1)
+    text = " ".join(Page(run.folder / "report.html").text.split())
+    assert "5 of 5 pairs needed nothing from the model." in text
+    assert "found, 1 to 7 days 5 4 1 –" in text
+    assert reuse_line(summary.reuse) == "result store   5 found, 1 to 7 days"
+
+
+def test_a_fresh_day_by_pair_says_so(tmp_path: Path, source: Path) -> None:
+    run = make_run(tmp_path, source, reuse_key="pair", fresh=True, language="ko")
+    whole_day(run)
+    text = " ".join(Page(run.folder / "report.html").text.split())
+    assert "5쌍 중 0쌍은 모델에 물을 필요가 없었음. 장바구니는 무관(reuse_key = pair)" in text
+    assert f"{run.started_at:%Y-%m-%d %H:%M} UTC 전의 결과는 쓰지 않음" in text
 
 
 def test_the_verdict_stands_first_then_what_to_look_at(run: Run) -> None:

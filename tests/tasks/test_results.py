@@ -1,6 +1,7 @@
 """The result store: one key, one result, until its time is over."""
 
 import datetime as dt
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,15 +11,17 @@ import pytest
 
 from tasks import results
 from tasks.errors import StoreError
+from tasks.expiry import Oldest
 from tasks.prompt import load_prompt
 from tasks.records import ATTEMPTS, DECISIONS, TEXTS
 from tasks.results import (
+    find_all,
     find_results,
     list_results,
     merge_results,
-    newest_results,
     read_results,
     result_key,
+    valid_share,
     write_results,
 )
 from tests.shop import PROMPT
@@ -132,15 +135,64 @@ def test_what_no_file_is_to_blame_for_is_said(tmp_path: Path, monkeypatch: pytes
     assert file_of(tmp_path, "one").exists()
 
 
-def test_the_newest_result_of_each_file_is_told_and_damaged_files_are_passed_over(tmp_path: Path) -> None:
-    earlier = NOW - dt.timedelta(days=1)
-    write_results(tmp_path, "decisions", "one", decisions(("a", 0.1, earlier), ("b", 0.1, NOW)))
-    write_results(tmp_path, "decisions", "two", decisions(("a", 0.1, earlier)))
+def test_how_much_of_a_file_still_counts_is_told_unless_it_holds_nothing_or_can_not_be_read(tmp_path: Path) -> None:
+    earlier, oldest = NOW - dt.timedelta(days=1), Oldest.all_from(NOW)
+    write_results(tmp_path, "decisions", "half", decisions(("a", 0.1, earlier), ("b", 0.1, NOW)))
+    write_results(tmp_path, "decisions", "none", decisions(("a", 0.1, earlier)))
     write_results(tmp_path, "decisions", "empty", decisions())
-    file_of(tmp_path, "three").write_bytes(b"PAR1")
-    newest = newest_results([*list_results(tmp_path, "decisions"), file_of(tmp_path, "gone")])
-    assert newest == {file_of(tmp_path, "one"): NOW, file_of(tmp_path, "two"): earlier}
-    assert newest_results([]) == {}
+    file_of(tmp_path, "damaged").write_bytes(b"PAR1")
+    names = ("half", "none", "empty", "damaged", "gone")
+    shares = [valid_share("decisions", file_of(tmp_path, name), oldest) for name in names]
+    assert shares == [0.5, 0.0, None, None, None]
+
+
+# -- texts
+
+
+def texts(*rows: tuple[str, str, bool | None, dt.datetime]) -> pl.DataFrame:
+    full = [(key, answer, "stop", 0, 0, 9, at, 1, passed) for key, answer, passed, at in rows]
+    return pl.DataFrame(full, schema=TEXTS, orient="row")
+
+
+@pytest.mark.parametrize("others", [[], ["new"]], ids=["alone", "beside new ones"])
+def test_texts_from_before_there_were_attempts_are_first_answers_that_nobody_has_judged(
+    tmp_path: Path, others: list[str]
+) -> None:
+    old = texts(("a", "두부", None, NOW)).drop("attempt", "passed")
+    write_results(tmp_path, "texts", "old", old)
+    for name in others:
+        write_results(tmp_path, "texts", name, texts(("b", "대파", False, NOW)))
+    rows = find_results(tmp_path, "texts", pl.Series(["a", "b"]), LONG_AGO).filter(key="a")
+    assert rows.select("answer", "attempt", "passed").rows() == [("두부", 1, None)]
+    assert read_results(tmp_path, "texts", "old").equals(rows)
+    path = tmp_path / "results" / "texts" / "old.parquet"
+    assert valid_share("texts", path, Oldest.all_from(NOW)) == 1.0
+
+
+def test_a_text_that_failed_its_checks_expires_in_its_own_time(tmp_path: Path) -> None:
+    written = texts(("a", "두부", True, NOW), ("b", "대파", False, NOW))
+    write_results(tmp_path, "texts", "one", written)
+    oldest = Oldest.all_from(NOW)._replace(rejected=NOW + dt.timedelta(days=1))
+    assert find_results(tmp_path, "texts", pl.Series(["a", "b"]), oldest)["key"].to_list() == ["a"]
+    path = tmp_path / "results" / "texts" / "one.parquet"
+    assert valid_share("texts", path, oldest) == 0.5
+    merge_results(tmp_path, "texts", [path], oldest)
+    path.unlink()
+    assert find_results(tmp_path, "texts", pl.Series(["a", "b"]), LONG_AGO)["key"].to_list() == ["a"]
+
+
+def test_every_result_of_a_key_is_found_where_all_are_asked_for(tmp_path: Path) -> None:
+    write_results(tmp_path, "decisions", "new", decisions(("a", 0.9, NOW), ("b", 0.9, NOW)))
+    write_results(tmp_path, "decisions", "old", decisions(("a", 0.1, LONG_AGO)))
+    rows = find_all(tmp_path, "decisions", pl.Series(["a"]))
+    assert sorted(rows["p_skip"]) == [0.1, 0.9]
+    assert find_all(tmp_path, "decisions", pl.Series(["a"]), NOW)["p_skip"].to_list() == [0.9]
+    columns = ("key", "p_skip", "finished_at")
+    assert find_all(tmp_path, "decisions", pl.Series(["a"]), columns=columns).equals(rows.select(columns))
+    assert find_all(tmp_path, "texts", pl.Series(["a"]), columns=("key", "passed")).columns == ["key", "passed"]
+
+
+# -- merging
 
 
 def test_merged_files_hold_the_newest_of_each_key_and_nothing_that_has_expired(tmp_path: Path) -> None:
@@ -149,7 +201,7 @@ def test_merged_files_hold_the_newest_of_each_key_and_nothing_that_has_expired(t
     write_results(tmp_path, "decisions", "two", decisions(("a", 0.1, NOW - dt.timedelta(days=1)), ("c", 0.3, NOW)))
     files = list_results(tmp_path, "decisions")
     gone = file_of(tmp_path, "gone")
-    merge_results(tmp_path, "decisions", [*files, gone], NOW - dt.timedelta(days=30))
+    merge_results(tmp_path, "decisions", [*files, gone], Oldest.all_from(NOW - dt.timedelta(days=30)))
     (merged,) = set(list_results(tmp_path, "decisions")) - set(files)
     assert sorted(pl.read_parquet(merged).select("key", "p_skip").rows()) == [("a", 0.9), ("c", 0.3)]
 
@@ -157,7 +209,7 @@ def test_merged_files_hold_the_newest_of_each_key_and_nothing_that_has_expired(t
 def test_nothing_is_written_where_all_has_expired(tmp_path: Path) -> None:
     write_results(tmp_path, "decisions", "one", decisions(("a", 0.1, LONG_AGO)))
     files = list_results(tmp_path, "decisions")
-    merge_results(tmp_path, "decisions", files, NOW)
+    merge_results(tmp_path, "decisions", files, Oldest.all_from(NOW))
     assert list_results(tmp_path, "decisions") == files
 
 
@@ -171,6 +223,7 @@ def test_the_key_knows_the_pair_the_prompt_and_the_model() -> None:
         result_key('{"recommended_item": "두부"}', prompt, "demo-2"),
     }
     assert len(keys) == 4
+    assert result_key('{"recommended_item": "두부"}', prompt, "demo-1", "pair") not in keys
     assert result_key('{"recommended_item": "두부"}', prompt, "demo-1") in keys
 
 
@@ -197,3 +250,16 @@ def test_every_attempt_is_kept_and_found(tmp_path: Path) -> None:
     merge_results(tmp_path, "attempts", list_results(tmp_path, "attempts"), LONG_AGO)
     found = find_results(tmp_path, "attempts", pl.Series(["a", "z"]), LONG_AGO)
     assert found.sort("attempt").equals(attempts)
+
+
+def test_by_pair_the_key_knows_everything_but_the_basket() -> None:
+    prompt = load_prompt(PROMPT)
+
+    def key(recommended: str, *basket: str, model: str = "demo-1") -> str:
+        payload = json.dumps({"recommended_item": recommended, "basket": basket}, ensure_ascii=False)
+        return result_key(payload, prompt, model, "pair")
+
+    assert key("두부", "대파") == key("두부", "대파", "된장") == key("두부")
+    assert len({key("두부"), key("대파"), key("두부", model="demo-2")}) == 3
+    other = load_prompt(PROMPT).model_copy(update={"instruction": "다르게 쓰세요."})
+    assert result_key('{"recommended_item": "두부"}', other, "demo-1", "pair") != key("두부")

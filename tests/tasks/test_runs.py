@@ -1,5 +1,6 @@
 """One date, one run at a time; the same request, the same folder."""
 
+import datetime as dt
 import multiprocessing
 import os
 import signal
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tasks.errors import BusyError, ModelError, StoreError, UsageError
-from tasks.runs import describe_run, hold_date, open_run, parse_date
+from tasks.runs import GIVEN_UP, Run, describe_run, fresh_together, hold_date, open_run, parse_date
 from tasks.settings import Settings
 from tests.shop import DS
 
@@ -18,6 +19,7 @@ def test_the_same_request_lands_in_the_same_folder(tmp_path: Path) -> None:
     key = describe_run(DS, settings).key
     assert describe_run(DS, settings.model_copy(update={"max_num_seqs": 8})).key == key
     assert describe_run(DS, settings.model_copy(update={"threshold": 0.6})).key != key
+    assert describe_run(DS, settings.model_copy(update={"reuse_key": "pair"})).key != key
     assert describe_run(DS.replace(day=1), settings).key != key
 
 
@@ -77,6 +79,73 @@ def test_a_run_that_starts_again_has_no_old_times_and_errors_and_keeps_what_it_f
         assert sorted(path.name for path in run.folder.iterdir()) == ["failures", "manifest.json", "request.json"]
         assert run.met_before
         assert list((run.folder / "failures").iterdir()) == []
+
+
+# -- fresh
+
+
+def begin(settings: Settings, end: bool = False, ds: dt.date = DS) -> Run:
+    """A run that is begun, and ends or does not."""
+    with open_run(ds, settings) as run:
+        if end:
+            run.write_json("manifest", {})
+    return run
+
+
+def ago(run: Run, age: dt.timedelta) -> None:
+    """Let a run have been begun so long ago."""
+    before = run.model_copy(update={"started_at": run.started_at - age})
+    before.write_json("request", before.model_dump(mode="json"))
+
+
+def test_a_fresh_run_counts_what_is_stored_from_its_start_on(tmp_path: Path) -> None:
+    run = begin(Settings(store=tmp_path, fresh=True))
+    assert run.fresh_since == run.started_at == run.oldest_result.first
+    assert begin(Settings(store=tmp_path)).fresh_since is None
+
+
+def test_a_fresh_run_that_did_not_end_is_gone_on_with_however_often_it_stops(tmp_path: Path) -> None:
+    settings = Settings(store=tmp_path, fresh=True)
+    first = begin(settings)
+    second, third = begin(settings), begin(settings)
+    assert second.fresh_since == third.fresh_since == first.started_at < second.started_at
+
+
+def test_a_fresh_run_after_one_that_ended_begins_anew(tmp_path: Path) -> None:
+    settings = Settings(store=tmp_path, fresh=True)
+    begin(settings, end=True)
+    run = begin(settings)
+    assert run.fresh_since == run.started_at
+    assert begin(settings).fresh_since == run.started_at  # the manifest of the first is still there
+
+
+def test_a_fresh_run_does_not_go_on_with_one_that_was_not_fresh_was_given_up_or_was_another(tmp_path: Path) -> None:
+    settings = Settings(store=tmp_path, fresh=True)
+    for before in (begin(Settings(store=tmp_path)), begin(settings), begin(Settings(store=tmp_path, threshold=0.7))):
+        ago(before, GIVEN_UP if before.settings.fresh else dt.timedelta(0))
+        run = begin(settings)
+        assert run.fresh_since == run.started_at
+        begin(settings, end=True)
+
+
+def test_the_dates_of_a_range_are_fresh_together_and_go_on_together(tmp_path: Path) -> None:
+    settings = Settings(store=tmp_path, fresh=True)
+    runs = [describe_run(DS - dt.timedelta(days=days), settings) for days in (2, 1, 0)]
+    range_settings = fresh_together(runs)
+    assert range_settings.fresh_since == runs[0].started_at
+    begin(range_settings, end=True, ds=runs[0].ds)
+    stopped = begin(range_settings, ds=runs[1].ds)
+    assert stopped.fresh_since == runs[0].started_at
+    assert fresh_together([describe_run(run.ds, settings) for run in runs]) == range_settings
+    begin(range_settings, end=True, ds=runs[1].ds)
+    assert fresh_together([describe_run(run.ds, settings) for run in runs]) != range_settings
+
+
+def test_a_request_that_can_not_be_read_is_not_gone_on_with(tmp_path: Path) -> None:
+    settings = Settings(store=tmp_path, fresh=True)
+    (begin(settings).folder / "request.json").write_text("{}", encoding="utf-8")
+    run = begin(settings)
+    assert run.fresh_since == run.started_at
 
 
 def test_a_store_that_can_not_be_written_says_so(tmp_path: Path) -> None:
