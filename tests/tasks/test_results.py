@@ -238,7 +238,7 @@ def test_texts_from_before_they_were_asked_for_again_are_first_answers(tmp_path:
     write_results(tmp_path, "texts", "two", texts.filter(pl.col("key") == "new"))
     both = find_results(tmp_path, "texts", wanted, LONG_AGO).sort("key")
     assert both.select("key", "attempt", "passed").rows() == [("new", 2, True), ("old", 1, None)]
-    merge_results(tmp_path, "texts", list_results(tmp_path, "texts"), LONG_AGO)
+    merge_results(tmp_path, "texts", list_results(tmp_path, "texts"), Oldest.all_from(LONG_AGO))
     assert find_results(tmp_path, "texts", wanted, LONG_AGO).sort("key").equals(both)
 
 
@@ -247,7 +247,7 @@ def test_every_attempt_is_kept_and_found(tmp_path: Path) -> None:
     attempts = pl.DataFrame(rows, schema=ATTEMPTS, orient="row")
     write_results(tmp_path, "attempts", "one", attempts)
     write_results(tmp_path, "attempts", "two", attempts.head(1).with_columns(finished_at=NOW - dt.timedelta(days=1)))
-    merge_results(tmp_path, "attempts", list_results(tmp_path, "attempts"), LONG_AGO)
+    merge_results(tmp_path, "attempts", list_results(tmp_path, "attempts"), Oldest.all_from(LONG_AGO))
     found = find_results(tmp_path, "attempts", pl.Series(["a", "z"]), LONG_AGO)
     assert found.sort("attempt").equals(attempts)
 
