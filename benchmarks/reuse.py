@@ -1,7 +1,7 @@
 """Looking results up in a large store: `python -m benchmarks.reuse`.
 
-Builds a result store as a year of runs and `sayu prune` leave it: most results in merged files, those of the last week
-in one small file a chunk. Then, in a process of its own, looks a date's pairs up as the stage `reuse` does, and prints
+Builds a result store as runs and `sayu prune` leave it: most results in merged files, those of the last week in one
+small file a chunk. Then, in a process of its own, looks a date's pairs up as the stage `reuse` does, and prints
 seconds, imports included, and peak memory against the budget: 20 s and 4 GiB for 135,000 pairs among 10,000,000 stored
 results on two cores. Building the store is not measured. `--work` keeps it, and finds it again the next time.
 
@@ -34,13 +34,13 @@ BUDGET_STORED, BUDGET_PAIRS, BUDGET_SECONDS, BUDGET_GIB = 10_000_000, 135_000, 2
 DATE = dt.date(2026, 11, 28)
 # As many as the service model writes: 5,499 of 10,000 pairs.
 WRITE_SHARE = 0.55
-# What makes merged files of about 32 MB, which is what `sayu prune` makes.
+# Files of some 10 to 20 MB; `sayu prune` merges up to 32 MB, so a real store has fewer.
 MERGED_PAIRS = 500_000
 # A chunk's, at most.
 SMALL_PAIRS = 256
 # The oldest are past their time: a store is pruned once a week.
 DAYS = 37
-# The other half of the date's pairs was never asked.
+# The other half of the date's pairs was never asked; of this half, what is past its time is asked anew.
 FOUND_SHARE = 0.5
 
 
@@ -90,7 +90,8 @@ def build_store(folder: Path, stored: int, pairs: int, small_files: int) -> None
     oldest, chosen = dt.datetime.now(dt.UTC) - dt.timedelta(days=DAYS), []
     wanted = round(pairs * FOUND_SHARE)
     for number, size in enumerate(size for size in sizes if size):
-        decisions, texts = make_results(size, oldest + dt.timedelta(days=DAYS * number / len(sizes)), rng)
+        passed = sum(sizes[:number]) / stored  # of the time that all of it took
+        decisions, texts = make_results(size, oldest + dt.timedelta(days=DAYS * passed), rng)
         results: tuple[tuple[Kind, pl.DataFrame], ...] = (("decisions", decisions), ("texts", texts))
         for kind, rows in results:
             write_results(folder / "store", kind, f"{number:05d}", rows)

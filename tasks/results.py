@@ -92,7 +92,7 @@ def find_all(
     while files := list_results(store, kind):
         try:
             with duckdb.connect() as connection:
-                connection.execute("SET TimeZone = 'UTC'")
+                connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")  # it writes to stdout
                 connection.register("wanted", wanted)
                 values = {"files": [str(file) for file in files], "oldest": since, "columns": list(names)}
                 found: pl.DataFrame = connection.sql(_statement("find_results"), params=values).pl()

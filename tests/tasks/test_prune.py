@@ -294,13 +294,13 @@ def test_each_outcome_goes_in_its_own_time(run: Run) -> None:
 
 def test_a_large_file_is_written_again_when_most_of_it_has_expired(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     store = run.settings.store
-    expired = {f"old {number}": NOW - 40 * DAY for number in range(60)}
-    large = decided(store, "large", expired | {f"key {number}": NOW - DAY for number in range(20)})
+    expired = {f"old {number}": NOW - 40 * DAY for number in range(1200)}
+    large = decided(store, "large", expired | {f"key {number}": NOW - DAY for number in range(400)})
     decided(store, "small", {"another": NOW - DAY})
     monkeypatch.setattr("tasks.old.MERGED_BYTES", 1.5 * large.stat().st_size)
     assert numbers(prune_store(run.settings)) == {"small files of decisions": 2}
     (merged,) = list_results(store, "decisions")
-    assert pl.read_parquet(merged).height == 21
+    assert pl.read_parquet(merged).height == 401
 
 
 def test_what_a_run_found_at_its_start_it_finds_at_its_end(run: Run) -> None:
