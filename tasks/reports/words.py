@@ -167,6 +167,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "run {key} · model {model} · prompt {prompt} · engine {engine} · threshold {threshold:g}",
         "실행 {key} · 모델 {model} · 프롬프트 {prompt} · 엔진 {engine} · 기준값 {threshold:g}",
     ),
+    "rank_line": (
+        "ranked by {by}: places an item {per_item}, a date {per_date}; days of baskets {days}; model {model}",
+        "순위 기준 {by}: 상품별 자리 {per_item}, 하루 자리 {per_date}, 장바구니 일수 {days}, 모델 {model}",
+    ),
     "serving": ("serving file", "서빙 파일"),
     # -- the index
     "index_title": ("Recommendation reasons: all dates", "추천사유: 모든 날짜"),
@@ -223,6 +227,11 @@ RULES: dict[str, tuple[str, str]] = {
     "missing_id": ("an item's id is missing", "상품 번호가 없음"),
     "empty_name": ("an item's name is empty", "상품 이름이 비어 있음"),
     "same_item": ("both items are the same", "두 상품이 같음"),
+    "rank_per_item": (
+        "beyond the places of its recommended item: place / pairs, score",
+        "추천 상품별 자리 밖: 순위 / 쌍 수, 점수",
+    ),
+    "rank_per_date": ("beyond the places of the date: place / pairs, score", "하루 자리 밖: 순위 / 쌍 수, 점수"),
 }
 
 
