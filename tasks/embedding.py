@@ -101,13 +101,12 @@ def _load(folder: Path | None, _: str) -> Embedder:
 
 
 def _model_files(folder: Path) -> list[Path]:
-    todo = (
-        f"give --embedding-model a sentence-transformers folder (modules.json, weights, tokenizer), {WITHOUT_A_MODEL}"
-    )
+    from tasks.engine.sentence_model import read_pooling
+
+    todo = f"give --embedding-model a sentence-transformers folder, {WITHOUT_A_MODEL}"
     if not folder.is_dir():
         raise ModelError(f"the embedding model's folder {folder} does not exist", todo)
-    if not (folder / "modules.json").is_file():
-        raise ModelError(f"{folder} is no sentence-embedding model: it has no modules.json", todo)
+    read_pooling(folder)
     files = sorted({path for pattern in FINGERPRINTED for path in folder.glob(pattern)})
     if not any(path.suffix in {".safetensors", ".bin"} for path in files):
         raise ModelError(f"{folder} holds no weights", todo)

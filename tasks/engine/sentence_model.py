@@ -7,19 +7,23 @@ would not be its own.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tasks.engine import alone
 from tasks.errors import ModelError
 
 NAMES_AT_A_TIME = 64  # names are short: more of them gains little on a CPU, and padding grows
 # What e5 was trained with, and says only in its README: a text that is compared with its like is a query.
 E5 = re.compile(r"(^|[^a-z])e5([^a-z]|$)")
 E5_PREFIX = "query: "
+
+
+TODO = "give --embedding-model a sentence-transformers folder that transformers can read"
 
 
 class SentenceModel:
@@ -30,21 +34,19 @@ class SentenceModel:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._pool = _POOLS[read_pooling(folder)]
+        encoder = folder / _module(folder, "Transformer")
         try:
-            from transformers import AutoModel, AutoTokenizer
+            with alone():
+                from transformers import AutoModel, AutoTokenizer
 
-            self._pool = _pooling(folder)
-            encoder = folder / _module_path(folder, "Transformer")
+                self._tokenizer: Any = AutoTokenizer.from_pretrained(encoder, local_files_only=True)
+                self._model: Any = AutoModel.from_pretrained(encoder, local_files_only=True, dtype="float32").eval()
             self._prefix = _prefix(folder, _json(encoder / "config.json"))
             limits = encoder / "sentence_bert_config.json"
             self._most_tokens = int((_json(limits).get("max_seq_length") if limits.exists() else None) or 512)
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(encoder, local_files_only=True)
-            self._model: Any = AutoModel.from_pretrained(encoder, local_files_only=True, dtype="float32").eval()
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ModelError(
-                f"{folder} can't be used as a sentence-embedding model: {error}",
-                "give --embedding-model a sentence-transformers folder that transformers can read",
-            ) from error
+        except Exception as error:  # there is no end to what a broken folder makes the libraries raise
+            raise ModelError(f"{folder} can't be used as a sentence-embedding model: {error}", TODO) from error
 
     def embed(self, names: Sequence[str]) -> npt.NDArray[np.float32]:
         """One row of length 1 a name, float32."""
@@ -63,32 +65,44 @@ class SentenceModel:
         return np.concatenate(rows) if rows else np.empty((0, self._model.config.hidden_size), dtype=np.float32)
 
 
-def _pooling(folder: Path) -> Any:
-    """From hidden states (names, tokens, numbers) and a mask (names, tokens, 1) to one row a name."""
-    modules = [str(module["type"]).rpartition(".")[2] for module in _json(folder / "modules.json")]
-    if unknown := set(modules) - {"Transformer", "Pooling", "Normalize"}:
-        raise ValueError(f"its module {min(unknown)} is not known")
-    config = _json(folder / _module_path(folder, "Pooling") / "config.json")
-    mode = config.get("pooling_mode") or next(
-        (name.removeprefix("pooling_mode_") for name, on in config.items() if on is True and "pooling_mode_" in name),
-        "none",
-    )
-    pools = {
-        "mean": lambda hidden, mask: (hidden * mask).sum(1) / mask.sum(1),
-        "mean_tokens": lambda hidden, mask: (hidden * mask).sum(1) / mask.sum(1),
-        "cls": lambda hidden, mask: hidden[:, 0],
-        "cls_token": lambda hidden, mask: hidden[:, 0],
-        "max": lambda hidden, mask: hidden.masked_fill(mask == 0, -1e9).amax(1),
-        "max_tokens": lambda hidden, mask: hidden.masked_fill(mask == 0, -1e9).amax(1),
-    }
-    if mode not in pools:
-        raise ValueError(f"its pooling {mode} is not known")
-    return pools[mode]
+# From hidden states (names, tokens, numbers) and a mask (names, tokens, 1) to one row a name.
+_POOLS: dict[str, Callable[[Any, Any], Any]] = {
+    "mean": lambda hidden, mask: (hidden * mask).sum(1) / mask.sum(1),
+    "cls": lambda hidden, mask: hidden[:, 0],
+    "max": lambda hidden, mask: hidden.masked_fill(mask == 0, -1e9).amax(1),
+}
 
 
-def _module_path(folder: Path, kind: str) -> str:
-    modules = _json(folder / "modules.json")
-    return str(next(module["path"] for module in modules if str(module["type"]).rpartition(".")[2] == kind))
+def read_pooling(folder: Path) -> str:
+    """How the folder makes one vector of many: a name in `_POOLS`. Reads two small files, no weights.
+
+    Raises:
+        ModelError: the folder has no such module, or modules or a pooling that are not known here.
+    """
+    try:
+        kinds = {_kind(module) for module in _json(folder / "modules.json")}
+        if unknown := kinds - {"Transformer", "Pooling", "Normalize"}:
+            raise ValueError(f"its module {min(unknown)} is not known")
+        config = _json(folder / _module(folder, "Pooling") / "config.json")
+        modes = [name.removeprefix("pooling_mode_") for name, on in config.items() if on is True]
+        mode = str(config.get("pooling_mode") or ", ".join(modes)).removesuffix("_tokens").removesuffix("_token")
+        if mode not in _POOLS:
+            raise ValueError(f"its pooling {mode} is not known")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"{folder} can't be used as a sentence-embedding model: {error}", TODO) from error
+    return mode
+
+
+def _module(folder: Path, kind: str) -> str:
+    """The path of a module, relative to the folder."""
+    for module in _json(folder / "modules.json"):
+        if _kind(module) == kind:
+            return str(module["path"])
+    raise ValueError(f"it has no module {kind}")
+
+
+def _kind(module: dict[str, Any]) -> str:
+    return str(module["type"]).rpartition(".")[2]
 
 
 def _prefix(folder: Path, config: dict[str, Any]) -> str:

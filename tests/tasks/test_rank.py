@@ -1,8 +1,18 @@
 """Which pairs are left out, and what it takes to know."""
 
-import polars as pl
+import datetime as dt
+from pathlib import Path
 
+import polars as pl
+import pytest
+
+from demo.build_source import write_source
+from tasks.preview import Work, count_work
 from tasks.rank import leave_out
+from tasks.reports.words import meaning
+from tasks.runs import Run, describe_run
+from tests.integration.stages import all_stages
+from tests.shop import DS, ITEMS, good_answer, make_run, prepare, record
 
 # three reason items of each of two recommended items
 SCORES = {(1, 7): 0.2, (1, 8): 0.9, (1, 9): 0.5, (2, 7): 0.6, (2, 8): 0.1, (2, 9): 0.8}
@@ -58,3 +68,83 @@ def test_ties_go_to_the_smaller_ids_whatever_the_order_of_the_rows() -> None:
 
 def test_a_date_without_pairs_leaves_nothing_out() -> None:
     assert left_out(scored().clear(), per_item=1, per_date=1) == {}
+
+
+# Recommended 1 with three reason items and 4 with two; on the day before, 1 stood with 3 and 4 with 2.
+CHOICES = [(1, 2, 0.9), (1, 3, 0.5), (1, 4, 0.7), (4, 2, 0.1), (4, 3, 0.8)]
+PAST = [[1, 3], [1, 3, 2], [4, 2], [4, 2], [6], [6, 5]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    before = DS - dt.timedelta(days=1)
+    baskets = [(before, f"p{number}", item, item) for number, items in enumerate(PAST) for item in items]
+    baskets += [(DS, "b1", item, place) for place, item in enumerate([2, 3, 4])]
+    source = write_source(tmp_path / "s.duckdb", ITEMS, baskets, [(DS, "b1", *pair) for pair in CHOICES])
+    run = make_run(tmp_path, source)
+    prepare(run)
+    record(run, good_answer)
+    return run
+
+
+def ranked(run: Run, **settings: object) -> Run:
+    return describe_run(DS, run.settings.model_copy(update={"rank_by": "lift"} | settings))
+
+
+def outcomes(run: Run) -> dict[tuple[int, int], tuple[str, str | None, str | None]]:
+    rows = run.read("outcomes").select("recommended_item_id", "reason_item_id", "outcome", "detail", "evidence")
+    return {(item, reason): tuple(said) for item, reason, *said in rows.iter_rows()}
+
+
+def test_what_is_left_out_says_so_and_costs_no_call(run: Run) -> None:
+    run = ranked(run, rank_per_item=1)
+    summary = all_stages(run)[3]
+    rows = outcomes(run)
+    assert {pair for pair, (outcome, *_) in rows.items() if outcome == "ranked_out"} == {(1, 2), (1, 4), (4, 3)}
+    assert rows[(4, 3)] == ("ranked_out", "rank_per_item", "2 / 2, 0.5")
+    assert (summary.model_calls, summary.outcomes["ranked_out"]) == (2, 3)
+    assert summary.ranking == {"by": "lift", "per_item": 1, "per_date": None, "days": 28, "model": None}
+    page = (run.folder / "rows" / "ranked_out.html").read_text(encoding="utf-8")
+    assert "rank_per_item" in page
+    assert meaning("rank_per_item", "en") in page
+    assert "ranked by lift" in (run.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_without_a_limit_every_pair_is_kept(run: Run) -> None:
+    summary = all_stages(ranked(run))[3]
+    assert summary.outcomes["ranked_out"] == 0
+    assert summary.ranking is None
+
+
+def test_a_date_that_is_run_again_asks_nothing_new(run: Run) -> None:
+    record(run, lambda row: (0.9 if row["reason_item"] == "두부(찌개용)" else 0.1, good_answer(row)[1]))
+    first = all_stages(ranked(run, rank_per_item=1))[3]
+    assert first.outcomes["skipped"] == 1  # which keeps its place
+    again = all_stages(ranked(run, rank_per_item=1))[3]
+    assert (again.model_calls, again.outcomes) == (0, first.outcomes)
+
+
+def test_what_other_runs_have_written_takes_the_places(run: Run) -> None:
+    all_stages(ranked(run, rank_per_date=5))  # which is all of them
+    summary = all_stages(ranked(run, rank_per_item=1))[3]
+    assert (summary.model_calls, summary.outcomes["published"], summary.outcomes["ranked_out"]) == (0, 2, 3)
+
+
+def test_a_pair_that_reaches_the_model_gets_the_same_text_either_way(run: Run, tmp_path: Path) -> None:
+    everything = ranked(run, store=tmp_path / "all")
+    some = ranked(run, store=tmp_path / "some", rank_per_item=1)
+    all_stages(everything), all_stages(some)
+    columns = ("recommended_item_id", "reason_item_id", "outcome", "text")
+    kept = some.read("outcomes").filter(pl.col("outcome") != "ranked_out").select(columns)
+    assert kept.height == 2
+    assert kept.join(everything.read("outcomes").select(columns), on=columns, how="anti").is_empty()
+
+
+def test_a_preview_says_how_many_are_left_out(run: Run) -> None:
+    for limits in ({"rank_per_item": 1}, {"rank_per_item": 2, "rank_per_date": 3}, {"rank_per_date": 2}):
+        some = ranked(run, store=run.settings.store / str(limits), **limits)
+        foreseen = count_work([DS], some.settings)[DS]
+        summary = all_stages(some)[3]
+        assert foreseen == Work(5, 0, summary.model_calls, summary.outcomes["ranked_out"])
+        again = count_work([DS], some.settings)[DS]
+        assert (again.ranked_out, again.model_calls) == (summary.outcomes["ranked_out"], 0)

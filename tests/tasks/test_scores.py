@@ -123,5 +123,5 @@ def test_a_source_without_baskets_is_named(tmp_path: Path, source: str) -> None:
 
     with duckdb.connect(source) as connection:
         connection.execute("ALTER TABLE baskets RENAME COLUMN item_id TO product")
-    with pytest.raises(SourceError, match="past baskets.*--rank-by embedding"):
+    with pytest.raises(SourceError, match=r"past baskets.*--rank-by embedding"):
         read_baskets(source, DS, days=28)
