@@ -71,6 +71,7 @@ def make_pairs(rng: np.random.Generator, names: list[str], pairs: int, candidate
             "reason_item_id": reason,
             "recommended_item": [names[place] for place in recommended],
             "reason_item": [names[place] for place in reason],
+            "score": np.zeros(len(recommended)),
             "stored": np.zeros(len(recommended), dtype=bool),
         }
     )

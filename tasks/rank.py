@@ -15,8 +15,8 @@ from tasks.records import RANKED_OUT, conform
 from tasks.runs import Run
 from tasks.scores import score_pairs
 
-BEST_FIRST = ("stored", "rank_score", "recommended_item_id", "reason_item_id", "candidate_id")
-DESCENDING = (True, True, False, False, False)
+BEST_FIRST = ("stored", "rank_score", "score", "recommended_item_id", "reason_item_id", "candidate_id")
+DESCENDING = (True, True, True, False, False, False)
 
 
 def rank_candidates(run: Run) -> int:
@@ -39,15 +39,16 @@ def rank_candidates(run: Run) -> int:
 
 
 def leave_out(scored: pl.DataFrame, per_item: int | None, per_date: int | None) -> pl.DataFrame:
-    """The pairs for which there is no place (records.RANKED_OUT): see above. Ties go to the smaller ids.
+    """The pairs for which there is no place (records.RANKED_OUT): see above. Ties: the recommender's score, then ids.
 
     Args:
-        scored: `candidate_id`, `recommended_item_id`, `reason_item_id`, `stored` (its text is), `rank_score`.
+        scored: `candidate_id`, `recommended_item_id`, `reason_item_id`, `score` (may be null), `stored` (whether its
+            text is), `rank_score`.
         per_item: Places of a recommended item. None: as many as it has pairs.
         per_date: Places of the date. None: as many as are left.
     """
     item = "recommended_item_id"
-    ordered = scored.sort(BEST_FIRST, descending=DESCENDING).with_columns(
+    ordered = scored.sort(BEST_FIRST, descending=DESCENDING, nulls_last=True).with_columns(
         rank=pl.int_range(1, pl.len() + 1).over(item), of=pl.len().over(item)
     )
     beyond_item = pl.col("rank") > (scored.height if per_item is None else per_item)

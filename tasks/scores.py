@@ -70,7 +70,7 @@ def score_by_both(pairs: pl.DataFrame, baskets: Baskets, embed: Embed) -> Number
     vectors = embed(names)
     affinity = learn_affinity(vectors[sold], baskets.contents)
     features = affinity.features(vectors)
-    expected = 1 + _products(features * affinity.weights, features, one, other)
+    expected = 1 + _products(features * affinity.weights.astype(np.float32), features, one, other)
     return _lift(pairs, baskets, expected.clip(min=LEAST_LIFT))
 
 

@@ -21,7 +21,8 @@ SCORES = {(1, 7): 0.2, (1, 8): 0.9, (1, 9): 0.5, (2, 7): 0.6, (2, 8): 0.1, (2, 9
 def scored(scores: dict[tuple[int, int], float] = SCORES, stored: tuple[tuple[int, int], ...] = ()) -> pl.DataFrame:
     rows = [(place, *pair, pair in stored, score) for place, (pair, score) in enumerate(scores.items())]
     names = ["candidate_id", "recommended_item_id", "reason_item_id", "stored", "rank_score"]
-    return pl.DataFrame(rows, schema=names, orient="row").with_columns(pl.col("candidate_id").cast(pl.UInt32))
+    frame = pl.DataFrame(rows, schema=names, orient="row")
+    return frame.with_columns(pl.col("candidate_id").cast(pl.UInt32), score=pl.lit(None, pl.Float64))
 
 
 def left_out(
@@ -60,7 +61,13 @@ def test_stored_texts_take_places_too() -> None:
     assert out[(1, 8)] == "rank_per_item: 3 of 3"
 
 
-def test_ties_go_to_the_smaller_ids_whatever_the_order_of_the_rows() -> None:
+def test_ties_go_by_the_recommenders_score() -> None:
+    tied = scored({(1, 7): 0.5, (1, 8): 0.5, (1, 9): 0.5}).with_columns(score=pl.Series([None, 0.1, 0.3]))
+    assert left_out(tied, per_item=1).keys() == {(1, 7), (1, 8)}
+    assert left_out(tied, per_item=2).keys() == {(1, 7)}
+
+
+def test_further_ties_go_to_the_smaller_ids_whatever_the_order_of_the_rows() -> None:
     tied = scored(dict.fromkeys(SCORES, 0.5))
     expected = {(1, 8), (1, 9), (2, 7), (2, 8), (2, 9)}
     assert left_out(tied, per_date=1).keys() == left_out(tied.reverse(), per_date=1).keys() == expected
