@@ -128,7 +128,7 @@ def old_results(store: Path, kind: Kind, limits: Limits, busy: Set[dt.date]) -> 
 
 
 def old_remains(settings: Settings, limits: Limits) -> Iterator[Old]:
-    """Damaged result files, vectors, Great Expectations' pages, locks of dates without runs, what killed writers left."""
+    """Damaged result files, vectors, Data Docs, locks of dates without runs, what killed writers left."""
     store = settings.store
     damaged, vectors = (store / "results" / "damaged").glob("*"), (store / "vectors").glob("*")
     # An embedding model that is still in use has had vectors added to: new names come every week.
