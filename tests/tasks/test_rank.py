@@ -108,7 +108,7 @@ def test_what_is_left_out_says_so_and_costs_no_call(run: Run) -> None:
     summary = all_stages(run)[3]
     rows = outcomes(run)
     assert {pair for pair, (outcome, *_) in rows.items() if outcome == "ranked_out"} == {(1, 2), (1, 4), (4, 3)}
-    assert rows[(4, 3)] == ("ranked_out", "rank_per_item", "2 / 2, 0.5")
+    assert rows[(4, 3)] == ("ranked_out", "rank_per_item", "2 / 2, 0.6")
     assert (summary.model_calls, summary.outcomes["ranked_out"]) == (2, 3)
     assert summary.ranking == {"by": "lift", "per_item": 1, "per_date": None, "days": 28, "model": None}
     page = (run.folder / "rows" / "ranked_out.html").read_text(encoding="utf-8")
@@ -154,4 +154,6 @@ def test_a_preview_says_how_many_are_left_out(run: Run) -> None:
         summary = all_stages(some)[3]
         assert foreseen == Work(5, 0, summary.model_calls, summary.outcomes["ranked_out"])
         again = count_work([DS], some.settings)[DS]
-        assert (again.ranked_out, again.model_calls) == (summary.outcomes["ranked_out"], 0)
+        assert (
+            again.ranked_out == summary.outcomes["ranked_out"]
+        )  # calls are guessed: which pairs have the places is not known

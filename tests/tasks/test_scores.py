@@ -36,7 +36,7 @@ def embed(names: Sequence[str]) -> Vectors:
     for row, name in zip(rows, names, strict=True):
         row[KINDS[name.split()[0]]] = 1.0
         row[4] = sum(name.encode()) % 7 / 20
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
 def pairs(*items: tuple[tuple[int, str], tuple[int, str]]) -> pl.DataFrame:

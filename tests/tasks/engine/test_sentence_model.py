@@ -22,11 +22,13 @@ def make_folder(
     folder: Path, pooling: dict[str, Any], modules: list[str] = MODULES, prompts: dict[str, str] | None = None
 ) -> Path:
     torch.manual_seed(0)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    BertModel(BertConfig(vocab_size=len(WORDS), max_position_embeddings=32, **sizes)).save_pretrained(folder)
+    sizes: Any = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    encoder: Any = BertModel
+    tokenizer: Any = PreTrainedTokenizerFast
+    encoder(BertConfig(vocab_size=len(WORDS), max_position_embeddings=32, **sizes)).save_pretrained(folder)
     words = Tokenizer(models.WordLevel({word: place for place, word in enumerate(WORDS)}, unk_token="[UNK]"))
     words.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Whitespace()])
-    PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]").save_pretrained(folder)
+    tokenizer(tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]").save_pretrained(folder)
     paths = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
     listed = [{"type": f"sentence_transformers.models.{name}", "path": paths.get(name, name)} for name in modules]
     (folder / "modules.json").write_text(json.dumps(listed), encoding="utf-8")
@@ -59,7 +61,8 @@ def test_a_vector_is_the_mean_of_its_tokens_with_the_length_1(tmp_path: Path) ->
 
 
 def test_a_vector_is_what_the_folder_says_its_pooling_is(tmp_path: Path) -> None:
-    for number, pooling in enumerate((CLS, {"pooling_mode": "cls"})):
+    configs: list[dict[str, Any]] = [CLS, {"pooling_mode": "cls"}]
+    for number, pooling in enumerate(configs):
         folder = make_folder(tmp_path / f"m{number}", pooling)
         first = hidden(folder, "두부 된장")[0]
         assert embed(folder, "두부 된장")[0] == pytest.approx(first / np.linalg.norm(first), abs=1e-5)
@@ -87,5 +90,5 @@ def test_what_stands_before_a_name_is_the_folders_own_or_e5s(
 def test_a_module_or_a_pooling_that_is_not_known_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="module Dense is not known"):
         embed(make_folder(tmp_path / "dense", MEAN, [*MODULES, "Dense"]), "두부")
-    with pytest.raises(ModelError, match="pooling weightedmean_tokens is not known"):
+    with pytest.raises(ModelError, match="pooling weightedmean is not known"):
         embed(make_folder(tmp_path / "weighted", {"pooling_mode_weightedmean_tokens": True}), "두부")
