@@ -90,7 +90,8 @@ def collect_answers(run: Run) -> pl.DataFrame:
         pl.coalesce(pl.format("{}: {}", "stage", "error"), pl.lit(unasked))
     )
     return rows.with_columns(outcome=outcome).with_columns(
-        detail=pl.coalesce("rule", unanswered),
+        detail=pl.coalesce("rule", "limit", unanswered),
+        evidence=pl.coalesce("evidence", pl.format("{} / {}, {}", "rank", "of", pl.col("rank_score").round(3))),
         answer=pl.when(~skipped).then(pl.col("answer")),
         reused=pl.col("reused").fill_null(True) & pl.col("p_skip").is_not_null(),
         generated_at=pl.when(skipped).then("decided_at").otherwise("written_at"),

@@ -128,10 +128,12 @@ def old_results(store: Path, kind: Kind, limits: Limits, busy: Set[dt.date]) -> 
 
 
 def old_remains(settings: Settings, limits: Limits) -> Iterator[Old]:
-    """Damaged result files, Great Expectations' pages, locks of dates without runs, and what killed writers left."""
+    """Damaged result files, vectors, Data Docs, locks of dates without runs, what killed writers left."""
     store = settings.store
-    for path in (store / "results" / "damaged").glob("*"):
-        if (file := measure("damaged result files", path)).changed < limits.runs:
+    damaged, vectors = (store / "results" / "damaged").glob("*"), (store / "vectors").glob("*")
+    # An embedding model that is still in use has had vectors added to: new names come every week.
+    for kind, path in [*(("damaged result files", path) for path in damaged), *(("vectors", path) for path in vectors)]:
+        if (file := measure(kind, path)).changed < limits.runs:
             yield file
     # A run that adds to the pages takes the old ones away; here they go when no run wants pages any more.
     docs = measure("Data Docs", settings.data_docs_folder)

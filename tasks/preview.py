@@ -27,11 +27,12 @@ ASKING = "decide and generate"  # the stage in which a run waits for the engine,
 
 
 class Work(NamedTuple):
-    """What a date takes: its pairs, how many of them are in the store by then, and calls to the model."""
+    """What a date takes: its pairs, how many of them are in the store by then, calls to the model, pairs left out."""
 
     candidates: int
     reused: int
     model_calls: int
+    ranked_out: int = 0
 
 
 class Pace(NamedTuple):
@@ -51,6 +52,7 @@ class PlannedDate(BaseModel):
     candidates: int | None = None
     reused: int | None = None
     model_calls: int | None = None
+    ranked_out: int | None = None
     seconds: float | None = None
 
 
@@ -114,17 +116,36 @@ def count_work(dates: Sequence[dt.date], settings: Settings) -> dict[dt.date, Wo
 
     A pair takes one model call; in other orders than `fused` it may take a second one for its text, and is counted as
     if it did. A date that can't be read is left out: its run says why.
+
+    Nothing is ranked here, which takes baskets and vectors. How many pairs there are no places for is known without;
+    which pairs have them is not: stored texts do, and calls are counted as if pairs to ask took all the others.
     """
     read = {ds: pairs for ds in dates if (pairs := _keys(ds, settings)) is not None}
     if not read:
         return {}
     keyed = pl.concat([keys for _, keys in read.values()])
-    stored = add_stored(keyed.unique("key", keep="first", maintain_order=True), describe_run(dates[0], settings))
-    asked = stored.filter(~is_finished(settings.threshold))
+    stored = add_stored(keyed.unique("key").select("key"), describe_run(dates[0], settings))
+    kept = keyed.join(stored, on="key", how="left", maintain_order="left").pipe(_places, settings)
+    asked = kept.filter(~is_finished(settings.threshold)).unique("key", keep="first", maintain_order=True)
     twice = pl.col("p_skip").is_null() & (settings.order != "fused")
     calls = dict(asked.group_by("ds").agg(calls=pl.len() + twice.sum()).iter_rows())
-    found = dict(keyed.join(asked, on=["ds", "key"], how="anti").group_by("ds").len().iter_rows())
-    return {ds: Work(count, found.get(ds, 0), calls.get(ds, 0)) for ds, (count, _) in read.items()}
+    found = dict(kept.join(asked, on=["ds", "key"], how="anti").group_by("ds").len().iter_rows())
+    left = dict(kept.group_by("ds").len().iter_rows())
+    return {
+        ds: Work(count, found.get(ds, 0), calls.get(ds, 0), keys.height - left.get(ds, 0))
+        for ds, (count, keys) in read.items()
+    }
+
+
+def _places(pairs: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """As many of each item's pairs, and of each date's, as there are places: stored texts first, skips last."""
+    finished = is_finished(settings.threshold)
+    written = finished & (pl.col("p_skip") < settings.threshold)
+    pairs = pairs.sort("ds", ~written.fill_null(False), finished.fill_null(False), maintain_order=True)
+    for limit, group in ((settings.rank_per_item, ["ds", "recommended_item_id"]), (settings.rank_per_date, ["ds"])):
+        if limit is not None:
+            pairs = pairs.filter(pl.int_range(pl.len()).over(group) < limit)
+    return pairs
 
 
 def measure_pace(settings: Settings) -> Pace:
@@ -152,10 +173,14 @@ def _seconds(store: Path, run: Finished) -> dict[str, float]:
 
 
 def _keys(ds: dt.date, settings: Settings) -> tuple[int, pl.DataFrame] | None:
-    """A date's number of candidates, and `ds` and `key` of those that no rule turns away; None: it can't be read."""
+    """A date's number of candidates, and of those that no rule turns away `ds`, `key` and `recommended_item_id`.
+
+    None: it can't be read.
+    """
     try:
         candidates = clean_candidates(read_candidates(settings.source, ds))
     except SayuError:
         return None
     left = candidates.join(screen_pairs(candidates, settings), on="candidate_id", how="anti")
-    return candidates.height, add_keys(left, describe_run(ds, settings)).select("key", ds=pl.lit(ds))
+    keys = add_keys(left, describe_run(ds, settings)).select("candidate_id", "key", ds=pl.lit(ds))
+    return candidates.height, keys.join(left.select("candidate_id", "recommended_item_id"), on="candidate_id")

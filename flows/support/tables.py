@@ -35,6 +35,7 @@ def planned_rows(preview: Preview) -> Rows:
             "candidates": _number(date.candidates),
             "reused": _number(date.reused),
             "model-calls": _number(date.model_calls),
+            "ranked-out": _number(date.ranked_out or None),
             "about": "" if date.seconds is None else _time(date.seconds),
         }
         for span, date in _spans(preview.dates)

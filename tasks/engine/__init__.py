@@ -9,7 +9,7 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -203,6 +203,13 @@ def load_engine_meanwhile(settings: Settings) -> None:
             load_engine(settings)
 
     threading.Thread(target=load, name="load-engine", daemon=True).start()
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """While no engine is being loaded: the libraries' imports break in two threads at once."""
+    with _loading:
+        yield
 
 
 def put_engine(settings: Settings, engine: Engine) -> None:

@@ -65,7 +65,7 @@ def _group(rows: pl.DataFrame, outcome: Outcome) -> list[Group]:
     if rows.is_empty():
         return []
     rows = rows.sample(fraction=1, shuffle=True, seed=0)
-    if outcome not in (Outcome.REJECTED, Outcome.FAILED, Outcome.SCREENED):
+    if outcome not in (Outcome.REJECTED, Outcome.FAILED, Outcome.SCREENED, Outcome.RANKED_OUT):
         return [Group(anchor="r0", reason=None, pairs=rows.height, rows=rows.head(ROWS_A_REASON).to_dicts())]
     # Only codes are joined by commas: an error's own commas are part of it.
     reasons = pl.col("detail").str.split(", ") if outcome is Outcome.REJECTED else pl.concat_list("detail")

@@ -11,6 +11,7 @@ from checks.gate import Gate, Verdict
 from checks.length import MAX_CHARACTERS
 from tasks.attempts import Attempts, count_attempts, text_requests
 from tasks.cache import Cache, account_cache
+from tasks.embedding import describe_ranking
 from tasks.hits import Hits
 from tasks.load import Publication
 from tasks.records import Outcome
@@ -77,6 +78,7 @@ class Summary(BaseModel):
     link: str = ""  # the report's address: below the setting `reports_url`, else the file's own
     approved_by: str | None = None
     approval_reason: str | None = None
+    ranking: dict[str, int | str | None] | None = None  # None: no pair was to be ranked out
     drift: Drift | None = None  # of the skip rate, where the checks looked for one
     rules: tuple[RuleCount, ...] = ()  # those of the screen stage, in their order
     unknown_categories: tuple[Unknown, ...] = ()  # that the rules file names
@@ -141,6 +143,7 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         link=_link(run) or report.as_uri(),
         approved_by=publication.approved_by if publication else None,
         approval_reason=publication.approval_reason if publication else None,
+        ranking=describe_ranking(run.settings),
         drift=read_drift(run),
         rules=count_rules(run, outcomes),
         unknown_categories=read_applied(run).unknown,

@@ -229,6 +229,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "run {key} · model {model} · prompt {prompt} · engine {engine} · threshold {threshold:g}",
         "실행 {key} · 모델 {model} · 프롬프트 {prompt} · 엔진 {engine} · 기준값 {threshold:g}",
     ),
+    "rank_line": (
+        "ranked by {by}: places an item {per_item}, a date {per_date}; days of baskets {days}; model {model}",
+        "순위 기준 {by}: 상품별 자리 {per_item}, 하루 자리 {per_date}, 장바구니 일수 {days}, 모델 {model}",
+    ),
     "serving": ("serving file", "서빙 파일"),
     # -- the index
     "index_title": ("Recommendation reasons: all dates", "추천사유: 모든 날짜"),
@@ -300,6 +304,11 @@ RULES: dict[str, tuple[str, str]] = {
     "food_with_household": ("food with detergents and household goods", "먹거리와 세제·생활용품"),
     "food_with_pets": ("food with pet supplies", "먹거리와 반려동물용품"),
     "food_with_beauty": ("food with cosmetics", "먹거리와 화장품"),
+    "rank_per_item": (
+        "beyond the places of its recommended item: place / pairs, score",
+        "추천 상품별 자리 밖: 순위 / 쌍 수, 점수",
+    ),
+    "rank_per_date": ("beyond the places of the date: place / pairs, score", "하루 자리 밖: 순위 / 쌍 수, 점수"),
 }
 
 

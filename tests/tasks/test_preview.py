@@ -42,8 +42,8 @@ def preview(settings: Settings, only: Only = "missing") -> Preview:
 
 
 def test_what_one_date_asks_the_later_ones_find_stored(settings: Settings) -> None:
-    assert count_work(DATES, settings) == {FIRST: (2, 0, 2), SECOND: (4, 2, 2), THIRD: (6, 4, 1)}
-    assert count_work([SECOND], settings) == {SECOND: (4, 0, 4)}
+    assert count_work(DATES, settings) == {FIRST: Work(2, 0, 2), SECOND: Work(4, 2, 2), THIRD: Work(6, 4, 1)}
+    assert count_work([SECOND], settings) == {SECOND: Work(4, 0, 4)}
 
 
 def test_what_was_foreseen_is_what_comes(settings: Settings) -> None:
@@ -55,9 +55,9 @@ def test_what_was_foreseen_is_what_comes(settings: Settings) -> None:
 
 def test_what_is_stored_is_not_asked_again(settings: Settings) -> None:
     run_date(SECOND, settings)
-    assert count_work(DATES, settings) == {FIRST: (2, 2, 0), SECOND: (4, 4, 0), THIRD: (6, 4, 1)}
+    assert count_work(DATES, settings) == {FIRST: Work(2, 2, 0), SECOND: Work(4, 4, 0), THIRD: Work(6, 4, 1)}
     expired = settings.model_copy(update={"result_ttl_days": 1e-9})
-    assert count_work([SECOND], expired) == {SECOND: (4, 0, 4)}
+    assert count_work([SECOND], expired) == {SECOND: Work(4, 0, 4)}
 
 
 def test_by_pair_a_date_finds_what_another_basket_asked(settings: Settings) -> None:
@@ -92,7 +92,7 @@ def test_a_fresh_range_asks_everything_once(settings: Settings) -> None:
 
 def test_a_raised_threshold_asks_for_the_texts_that_are_not_there(settings: Settings) -> None:
     run_date(THIRD, settings)
-    assert count_work([THIRD], settings.model_copy(update={"threshold": 0.95})) == {THIRD: (6, 4, 1)}
+    assert count_work([THIRD], settings.model_copy(update={"threshold": 0.95})) == {THIRD: Work(6, 4, 1)}
 
 
 def test_an_order_that_asks_twice_is_counted_as_if_every_pair_were_written(settings: Settings) -> None:

@@ -363,6 +363,16 @@ def test_large_files_are_not_written_again(run: Run, monkeypatch: pytest.MonkeyP
     assert MERGED_BYTES > 2**20
 
 
+def test_the_vectors_of_a_model_go_when_nothing_was_added_to_them_for_long(run: Run) -> None:
+    for model, days in (("in-use", 1), ("out-of-use", 91)):
+        file = run.settings.store / "vectors" / model / "names.parquet"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(b"vectors")
+        age(file, days * DAY)
+    assert numbers(prune_store(run.settings, now=NOW)) == {"vectors": 1}
+    assert [path.name for path in (run.settings.store / "vectors").iterdir()] == ["in-use"]
+
+
 def test_a_damaged_file_is_set_aside_and_no_other_is_lost(run: Run, caplog: pytest.LogCaptureFixture) -> None:
     store = run.settings.store
     for number in range(3):
