@@ -86,6 +86,11 @@ class Settings(BaseSettings):
     shard_pairs: int = Field(20_000, ge=1, description="Most pairs that a worker is handed at a time")
     # From the schedule in the small hours to the opening of the shop.
     shard_hours: float = Field(4, gt=0, description="Hours after which shards that nobody has finished are given up")
+    # What the machine is rented for, or what owning it comes to: nobody but the shop knows.
+    engine_price_per_hour: float | None = Field(
+        None, ge=0, description="Price of an hour of the engine, for the report [default: none, money is left out]"
+    )
+    currency: str | None = Field(None, min_length=1, description="What that price is in, such as KRW [default: none]")
     # More than one failed pair in twenty is no bad luck: something is wrong with the engine or the names.
     max_failed_share: float = Field(0.05, ge=0, le=1, description="Share of failed pairs that holds a date back")
 
@@ -118,6 +123,12 @@ class Settings(BaseSettings):
     def _vllm_server_needs_servers(self) -> Self:
         if self.engine == "vllm_server" and not self.servers:
             raise ValueError("the engine `vllm_server` needs servers")
+        return self
+
+    @model_validator(mode="after")
+    def _a_price_needs_a_currency(self) -> Self:
+        if self.engine_price_per_hour is not None and self.currency is None:
+            raise ValueError("the price of an hour needs its currency, such as KRW")
         return self
 
     @field_validator("servers", mode="before")

@@ -5,9 +5,12 @@ from rich.console import Console
 from rich.table import Table
 
 from tasks.cache import Cache
+from tasks.costs import Cost
 from tasks.records import Outcome
 from tasks.report import Summary, Tokens
+from tasks.reports.waterfall import parts, per_text, say_money, say_seconds
 from tasks.reports.words import words
+from tasks.waterfall import Waterfall
 
 MEANING = {
     Outcome.PUBLISHED: "written, checked, passed",
@@ -29,6 +32,9 @@ def print_summary(summary: Summary, as_json: bool) -> None:
     for reason in summary.reasons:
         console.print(f"  [yellow]![/yellow] {reason}", highlight=False)
     console.print(outcome_table(summary), token_table(summary), sep="\n")
+    if summary.waterfall:
+        console.print(waterfall_table(summary.waterfall, summary.passed))
+        console.print(per_text(summary.waterfall, "en"), soft_wrap=True, highlight=False)
     if summary.cache:
         console.print(cache_line(summary.cache), soft_wrap=True, highlight=False)
         if summary.cache.is_lost(summary.expected_cache_share):
@@ -55,6 +61,28 @@ def token_table(summary: Summary) -> Table:
         numbers = (tokens.pairs, tokens.prompt, tokens.computed)
         cells = [f"{number:,}" for number in numbers]
         table.add_row(name, *cells, _cached(tokens), f"{tokens.generated:,}")
+    return table
+
+
+def waterfall_table(waterfall: Waterfall, passed: str) -> Table:
+    """Where the pairs left the way, what that saved, and what asking the others took."""
+    columns = ["step", "pairs", "left", "calls", "computed", "written", "engine s"]
+    if priced := waterfall.price_per_hour is not None:
+        columns.append(str(waterfall.currency))
+    table = Table(*columns, "", box=None, pad_edge=False)
+
+    def costs(cost: Cost | None) -> list[str]:
+        numbers = ["–"] * 3 if cost is None else [f"{n:,}" for n in (cost.calls, cost.computed, cost.generated)]
+        cells = [*numbers, say_seconds(cost and cost.engine_seconds)]
+        return [*cells, say_money(cost and cost.money)] if priced else cells
+
+    for part, meaning in zip(parts(waterfall, passed), ("saved, as far as the average tells", "spent"), strict=True):
+        for line in part.lines:
+            if line.mark:
+                table.add_row(f"[bold]{line.label}", "", f"[bold]{line.step.left:,}")
+            else:
+                table.add_row(line.label, f"{line.step.pairs:,}", f"{line.step.left:,}", *costs(line.cost))
+        table.add_row(part.total, f"{part.pairs:,}", "", *costs(part.cost), f"[dim]{meaning}")
     return table
 
 

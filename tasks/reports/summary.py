@@ -14,6 +14,7 @@ from tasks.records import Outcome
 from tasks.results import find_results
 from tasks.runs import Run, last_manifest
 from tasks.settings import Settings
+from tasks.waterfall import Waterfall, account_waterfall
 
 
 class Tokens(BaseModel):
@@ -66,6 +67,7 @@ class Summary(BaseModel):
     approved_by: str | None = None
     approval_reason: str | None = None
     drift: Drift | None = None  # of the skip rate, where the checks looked for one
+    waterfall: Waterfall | None = None  # None: an older run's
 
     @property
     def written(self) -> int:
@@ -123,6 +125,7 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         approved_by=publication.approved_by if publication else None,
         approval_reason=publication.approval_reason if publication else None,
         drift=read_drift(run),
+        waterfall=account_waterfall(run, outcomes, read_engine_seconds(run)),
     )
 
 
