@@ -198,10 +198,12 @@ def make_waterfall(
     saved = {step: counts and rate.cost(counts) for step, counts in _saved(placed, plan, average, fused).items()}
     touched = {"decision_reused": plan.filter(ask="generate").height, "asked_again": again.mended + again.still_failing}
     nothing = rate.cost(Cost())
+    became: dict[str, dict[str, int]] = {name: {} for name in STEPS}
+    for step, outcome, pairs in placed.group_by("step", "outcome").len().sort("step", "outcome").iter_rows():
+        became[step][outcome] = pairs
     steps: list[Step] = []
     left = placed.height
-    for name in STEPS:
-        outcomes = dict(placed.filter(step=name).group_by("outcome").len().sort("outcome").iter_rows())
+    for name, outcomes in became.items():
         pairs = sum(outcomes.values())
         left -= pairs
         does = {"made": costs.get(name, nothing), "saved": saved.get(name, nothing)}
@@ -220,14 +222,18 @@ def make_waterfall(
 def _book(placed: pl.DataFrame, plan: pl.DataFrame, requests: pl.DataFrame) -> dict[str, Cost]:
     """What the planned keys took, by the step where their pair left."""
     asked = placed.filter(~pl.col("step").is_in([*SPARED, "not_asked"])).select("key", "step")
-    booked = plan.join(requests, on="key").join(asked, on="key", how="left").group_by("step").agg(pl.col(COUNTS).sum())
-    return {row.pop("step") or "failed": Cost(**row) for row in booked.to_dicts()}
+    booked = (
+        plan.join(requests, on="key").join(asked, on="key", how="left").with_columns(pl.col("step").fill_null("failed"))
+    )
+    return {row.pop("step"): Cost(**row) for row in booked.group_by("step").agg(pl.col(COUNTS).sum()).to_dicts()}
 
 
 def _saved(placed: pl.DataFrame, plan: pl.DataFrame, average: Average | None, fused: bool) -> dict[str, Cost | None]:
     """What each step saved. A pair that was ranked out though its decision was stored spared the engine nothing."""
     spared = placed.filter(pl.col("step").is_in(SPARED) & ~((pl.col("step") == "ranked_out") & pl.col("stored")))
-    saved = {step: average and average.times(pairs) for step, pairs in spared.group_by("step").len().iter_rows()}
+    saved = {
+        step: average.times(pairs) if average else None for step, pairs in spared.group_by("step").len().iter_rows()
+    }
     decided = plan.filter(ask="generate").height
     return saved | {"decision_reused": Cost(calls=0 if fused else decided, generated=decided)}
 

@@ -69,20 +69,20 @@ def waterfall_table(waterfall: Waterfall, passed: str) -> Table:
     columns = ["step", "pairs", "left", "calls", "computed", "written", "engine s"]
     if priced := waterfall.price_per_hour is not None:
         columns.append(str(waterfall.currency))
-    table = Table(*columns, "", box=None, pad_edge=False)
+    table = Table(*columns, box=None, pad_edge=False)
 
     def costs(cost: Cost | None) -> list[str]:
         numbers = ["–"] * 3 if cost is None else [f"{n:,}" for n in (cost.calls, cost.computed, cost.generated)]
-        cells = [*numbers, say_seconds(cost and cost.engine_seconds)]
-        return [*cells, say_money(cost and cost.money)] if priced else cells
+        cells = [*numbers, say_seconds(cost.engine_seconds if cost else None)]
+        return [*cells, say_money(cost.money if cost else None)] if priced else cells
 
-    for part, meaning in zip(parts(waterfall, passed), ("saved, as far as the average tells", "spent"), strict=True):
+    for part, meaning in zip(parts(waterfall, passed), ("saved, about", "spent"), strict=True):
         for line in part.lines:
             if line.mark:
                 table.add_row(f"[bold]{line.label}", "", f"[bold]{line.step.left:,}")
             else:
                 table.add_row(line.label, f"{line.step.pairs:,}", f"{line.step.left:,}", *costs(line.cost))
-        table.add_row(part.total, f"{part.pairs:,}", "", *costs(part.cost), f"[dim]{meaning}")
+        table.add_row(f"[bold]{meaning}", f"{part.pairs:,}", "", *costs(part.cost))
     return table
 
 

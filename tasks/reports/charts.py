@@ -28,13 +28,13 @@ def waterfall(steps: Sequence[Step], title: str, number: str = ",d") -> str:
     """
     import altair as alt
 
-    (whole, *taken, rest), bars = steps, []
+    (whole, *taken, rest) = steps
     left = whole[1]
-    bars.append((*whole, 0, left))
+    bars = [(*whole, 0.0, left)]
     for step in taken:
         bars.append((*step, left - step[1], left))
         left -= step[1]
-    bars.append((*rest, 0, rest[1]))
+    bars.append((*rest, 0.0, rest[1]))
     frame = pl.DataFrame(bars, schema=["label", "pairs", "colour", "start", "end"], orient="row")
     labels = alt.Axis(ticks=False, domain=False, labelPadding=6)
     base = alt.Chart(frame).encode(y=alt.Y("label:N", sort=None, title=None, axis=labels))
