@@ -18,7 +18,8 @@ class Attempts(BaseModel):
     most: int  # the setting: how often a text is asked for in all
     mended: dict[int, int] = {}  # texts that passed at last, by the attempt that passed
     failing: int = 0  # texts that no attempt has mended: their first answers stay
-    unasked: int = 0  # of these, those that were asked fewer than `most` times
+    again: int = 0  # texts that were asked for more than once
+    unasked: int = 0  # of the failing ones, those that were asked fewer than `most` times
     calls: int = 0
     prompt: int = 0
     cached: int = 0
@@ -62,6 +63,7 @@ def count_attempts(run: Run, engine_seconds: float = 0.0, engine_tokens: int = 0
     update = {
         "mended": dict(sorted(mended.group_by("attempt").len().iter_rows())),
         "failing": failing.height,
+        "again": again["key"].n_unique(),
         "unasked": failing.join(times_asked(attempts), on="key", how="left").filter(_fewer_than(counted.most)).height,
         "calls": again.height,
         "prompt": prompt,

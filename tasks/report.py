@@ -14,6 +14,7 @@ from tasks.reports.index import skip_rates, write_index
 from tasks.reports.page import render_report
 from tasks.reports.rows import group_rows, write_rows
 from tasks.reports.summary import Summary, Tokens, latest_summary, summarize
+from tasks.reports.waterfall import short
 from tasks.reports.words import Language, words
 from tasks.runs import Run
 
@@ -45,6 +46,8 @@ def artifact_markdown(summary: Summary, language: Language = "en") -> str:
     names = {outcome: w[f"outcome_{outcome}"] for outcome in summary.outcomes} | {"published": w[summary.passed]}
     lines += [f"| {names[outcome]} | {pairs:,} |" for outcome, pairs in summary.outcomes.items()]
     lines += [f"| **{w['candidates']}** | **{summary.candidates:,}** |", ""]
+    lines += [f"- {said}" for said in (short(summary.waterfall, language) if summary.waterfall else [])]
+    lines += [""]
     lines += [f"[report.html](<{summary.link}>) `{summary.report}`"]
     return "\n".join(lines)
 

@@ -143,6 +143,12 @@ class Settings(BaseSettings):
     )
     # As the prompt's instruction asks, and as much as the shop's line under a product shows.
     max_characters: int = Field(50, ge=10, description="Longest text that may be published, in characters")
+
+    # What the machine is rented for, or what owning it comes to: nobody but the shop knows.
+    engine_price_per_hour: float | None = Field(
+        None, ge=0, description="Price of an hour of the engine, for the report [default: none, money is left out]"
+    )
+    currency: str | None = Field(None, min_length=1, description="What that price is in, such as KRW [default: none]")
     # More than one failed pair in twenty is no bad luck: something is wrong with the engine or the names.
     max_failed_share: float = Field(0.05, ge=0, le=1, description="Share of failed pairs that holds a date back")
 
@@ -182,6 +188,12 @@ class Settings(BaseSettings):
     def _no_rules(cls, given: Any) -> Any:
         """No path, which the command line and the environment write as nothing or `none`, is no rules."""
         return None if given in ("", "none") else given
+
+    @model_validator(mode="after")
+    def _a_price_needs_a_currency(self) -> Self:
+        if self.engine_price_per_hour is not None and self.currency is None:
+            raise ValueError("the price of an hour needs its currency, such as KRW")
+        return self
 
     @field_validator("servers", mode="before")
     @classmethod

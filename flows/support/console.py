@@ -5,11 +5,14 @@ from rich.console import Console
 from rich.table import Table
 
 from tasks.cache import Cache
+from tasks.costs import Cost
 from tasks.hits import Hits
 from tasks.records import Outcome
 from tasks.report import Summary, Tokens
 from tasks.reports.again import asked_again
+from tasks.reports.waterfall import parts, per_text, say_money, say_seconds
 from tasks.reports.words import words
+from tasks.waterfall import Waterfall
 
 MEANING = {
     Outcome.PUBLISHED: "written, checked, passed",
@@ -33,6 +36,9 @@ def print_summary(summary: Summary, as_json: bool) -> None:
     console.print(outcome_table(summary), token_table(summary), sep="\n")
     if summary.rules:
         console.print(rules_line(summary), soft_wrap=True, highlight=False)
+    if summary.waterfall:
+        console.print(waterfall_table(summary.waterfall, summary.passed))
+        console.print(per_text(summary.waterfall, "en"), soft_wrap=True, highlight=False)
     if summary.cache:
         console.print(cache_line(summary.cache), soft_wrap=True, highlight=False)
         if summary.cache.is_lost(summary.expected_cache_share):
@@ -63,6 +69,28 @@ def token_table(summary: Summary) -> Table:
         numbers = (tokens.pairs, tokens.prompt, tokens.computed)
         cells = [f"{number:,}" for number in numbers]
         table.add_row(name, *cells, _cached(tokens), f"{tokens.generated:,}")
+    return table
+
+
+def waterfall_table(waterfall: Waterfall, passed: str) -> Table:
+    """Where the pairs left the way, what that saved, and what asking the others took."""
+    columns = ["step", "pairs", "left", "calls", "computed", "written", "engine s"]
+    if priced := waterfall.price_per_hour is not None:
+        columns.append(str(waterfall.currency))
+    table = Table(*columns, box=None, pad_edge=False)
+
+    def costs(cost: Cost | None) -> list[str]:
+        numbers = ["–"] * 3 if cost is None else [f"{n:,}" for n in (cost.calls, cost.computed, cost.generated)]
+        cells = [*numbers, say_seconds(cost.engine_seconds if cost else None)]
+        return [*cells, say_money(cost.money if cost else None)] if priced else cells
+
+    for part, meaning in zip(parts(waterfall, passed), ("saved, about", "spent"), strict=True):
+        for line in part.lines:
+            if line.mark:
+                table.add_row(f"[bold]{line.label}", "", f"[bold]{line.step.left:,}")
+            else:
+                table.add_row(line.label, f"{line.step.pairs:,}", f"{line.step.left:,}", *costs(line.cost))
+        table.add_row(f"[bold]{meaning}", f"{part.pairs:,}", "", *costs(part.cost))
     return table
 
 

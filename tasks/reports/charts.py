@@ -13,37 +13,40 @@ import polars as pl
 # Wide enough for the labels, and still readable when a telephone shows it at two thirds.
 WIDTH, HEIGHT = 430, 190
 
-Step = tuple[str, int, str]  # label, pairs, CSS variable of its colour
+BAR = 27  # the height of a bar with the space around it
+
+Step = tuple[str, float, str]  # label, pairs (or whatever is counted), CSS variable of its colour
 
 
-def waterfall(steps: Sequence[Step], title: str) -> str:
+def waterfall(steps: Sequence[Step], title: str, number: str = ",d") -> str:
     """Bars that go down from all (the first step) to what is left (the last one, which they add up to).
 
     Args:
         steps: In the order of the way: the whole, then what each outcome takes away, then the rest.
         title: What a screen reader says of the picture.
+        number: How numbers are written, as D3 formats them.
     """
     import altair as alt
 
-    (whole, *taken, rest), bars = steps, []
+    (whole, *taken, rest) = steps
     left = whole[1]
-    bars.append((*whole, 0, left))
+    bars = [(*whole, 0.0, left)]
     for step in taken:
         bars.append((*step, left - step[1], left))
         left -= step[1]
-    bars.append((*rest, 0, rest[1]))
+    bars.append((*rest, 0.0, rest[1]))
     frame = pl.DataFrame(bars, schema=["label", "pairs", "colour", "start", "end"], orient="row")
     labels = alt.Axis(ticks=False, domain=False, labelPadding=6)
     base = alt.Chart(frame).encode(y=alt.Y("label:N", sort=None, title=None, axis=labels))
     marks = base.mark_bar(height={"band": 0.72}).encode(
-        x=alt.X("start:Q", title=None, axis=alt.Axis(format=",d", tickCount=4)),
+        x=alt.X("start:Q", title=None, axis=alt.Axis(format=number, tickCount=4)),
         x2="end:Q",
         color=alt.Color("colour:N", scale=None),
     )
     numbers = base.mark_text(align="left", dx=5, color="currentColor").encode(
-        x="end:Q", text=alt.Text("pairs:Q", format=",d")
+        x="end:Q", text=alt.Text("pairs:Q", format=number)
     )
-    return inline_svg((marks + numbers).properties(width=WIDTH - 70, height=HEIGHT), title)
+    return inline_svg((marks + numbers).properties(width=WIDTH - 70, height=BAR * len(bars)), title)
 
 
 def skip_history(days: pl.DataFrame, title: str, axis: str, date: str) -> str:

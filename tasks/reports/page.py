@@ -10,6 +10,7 @@ import polars as pl
 
 from checks.gate import Gate
 from checks.length import count_characters
+from tasks.costs import GENERATED_WEIGHT
 from tasks.records import Outcome
 from tasks.reports.again import asked_again
 from tasks.reports.charts import Step, histogram, skip_history, waterfall
@@ -17,7 +18,9 @@ from tasks.reports.findings import NEAR, count_near, look_at
 from tasks.reports.html import render
 from tasks.reports.rows import Groups
 from tasks.reports.summary import Summary
+from tasks.reports.waterfall import bars, parts, per_text, say_money, say_seconds
 from tasks.reports.words import Language, words
+from tasks.waterfall import Waterfall
 
 TO_READ = 20  # published texts that a person reads each morning in a minute or two
 EXAMPLES = 3  # of each rule: enough to see whether the rule or the model is wrong
@@ -61,6 +64,7 @@ def render_report(
         kind=summary.kind,
         look_at=look_at(summary, gate, groups, near, language),
         charts=_charts(summary, outcomes, history, words(language)),
+        costs=_costs(summary.waterfall, summary.passed, language) if summary.waterfall else None,
         way=[outcome.value for outcome in WAY],
         decided=int(outcomes["p_skip"].count()),
         near=near,
@@ -96,6 +100,20 @@ def _charts(summary: Summary, outcomes: pl.DataFrame, history: pl.DataFrame, w: 
     if decisions.height:
         charts["p_skip"] = histogram(decisions, (0, 1), summary.threshold, w["p_skip"], "p(skip)", w["pairs"])
     return charts
+
+
+def _costs(account: Waterfall, passed: str, language: Language) -> dict[str, Any]:
+    """What the part about calls, tokens and money shows."""
+    drawn = bars(account, passed, language)
+    return {
+        "parts": parts(account, passed, language),
+        "chart": waterfall(*drawn) if drawn else None,
+        "caption": drawn[1] if drawn else None,
+        "per_text": per_text(account, language),
+        "weight": GENERATED_WEIGHT,
+        "seconds": say_seconds,
+        "money": say_money,
+    }
 
 
 def _steps(summary: Summary, w: dict[str, str]) -> list[Step]:

@@ -20,6 +20,7 @@ from tasks.rules.account import RuleCount, count_rules, read_applied
 from tasks.rules.file import Unknown
 from tasks.runs import Run, last_manifest
 from tasks.settings import Settings
+from tasks.waterfall import Waterfall, account_waterfall
 
 
 class Tokens(BaseModel):
@@ -83,6 +84,7 @@ class Summary(BaseModel):
     rules: tuple[RuleCount, ...] = ()  # those of the screen stage, in their order
     unknown_categories: tuple[Unknown, ...] = ()  # that the rules file names
     reuse: Hits | None = None  # None: nothing was looked up, the date was held back before
+    waterfall: Waterfall | None = None  # None: an older run's
 
     @property
     def written(self) -> int:
@@ -148,6 +150,7 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         rules=count_rules(run, outcomes),
         unknown_categories=read_applied(run).unknown,
         reuse=read_hits(run),
+        waterfall=account_waterfall(run, outcomes, engine_seconds, attempts),
     )
 
 

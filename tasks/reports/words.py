@@ -234,6 +234,79 @@ WORDS: dict[str, tuple[str, str]] = {
         "순위 기준 {by}: 상품별 자리 {per_item}, 하루 자리 {per_date}, 장바구니 일수 {days}, 모델 {model}",
     ),
     "serving": ("serving file", "서빙 파일"),
+    # -- the waterfall
+    "waterfall": ("What the model was spared, and what it cost", "모델에 묻지 않은 것과 물은 것"),
+    "step": ("step", "단계"),
+    "left": ("left", "남음"),
+    "calls": ("model calls", "모델 호출"),
+    "engine_seconds": ("engine seconds", "엔진 초"),
+    "saved_asked": (
+        "Not asked: what these pairs would have cost, at the average of those that this run asked",
+        "묻지 않음: 이번 실행이 물은 쌍의 평균으로 본 절약량",
+    ),
+    "saved_stored": (
+        "Not asked: what these pairs would have cost, at the average of those that were found stored",
+        "묻지 않음: 저장되어 있던 쌍의 평균으로 본 절약량",
+    ),
+    "saved_unknown": ("Not asked: what these pairs would have cost is not known", "묻지 않음: 절약량은 알 수 없음"),
+    "saved_all": ("not asked, in all", "묻지 않음 합계"),
+    "made": ("Asked: what these pairs did cost", "물음: 실제로 든 비용"),
+    "made_all": ("asked, in all", "물음 합계"),
+    "all_asked": ("every candidate", "모든 후보"),
+    "costs_seconds": (
+        "Engine seconds that all candidates would have taken: saved (grey) and spent",
+        "모든 후보를 물었을 때의 엔진 초: 절약(회색)과 사용",
+    ),
+    "costs_tokens": (
+        "Tokens that all candidates would have taken, a generated one counted twice: saved (grey) and spent",
+        "모든 후보를 물었을 때의 토큰(생성 토큰은 두 배로 셈): 절약(회색)과 사용",
+    ),
+    "waterfall_note": (
+        "Each pair stands where it left the way. A call is a request that was answered. The engine's measured "
+        "{seconds} seconds are shared out by tokens: a generated one counts as {weight} computed prompt tokens.",
+        "각 쌍은 나간 단계에 한 번씩 셈. 호출은 답을 받은 요청. 측정한 엔진 {seconds}초를 토큰으로 나누며, 생성 토큰 "
+        "하나는 계산한 프롬프트 토큰 {weight}개로 셈.",
+    ),
+    "step_candidates": ("candidates", "후보"),
+    "step_screened": ("screened", "사전 제외"),
+    "step_reused": ("reused", "재사용"),
+    "step_decision_reused": ("decision reused", "결정만 재사용"),
+    "step_ranked_out": ("ranked out", "순위 밖"),
+    "step_duplicate": ("duplicate", "중복"),
+    "step_not_asked": ("failed unasked", "묻지 않고 실패"),
+    "step_asked": ("asked", "모델에 물음"),
+    "step_skipped": ("decided skip", "건너뛰기로 결정"),
+    "step_failed": ("failed", "실패"),
+    "step_written": ("written", "작성"),
+    "step_asked_again": ("asked again", "다시 물음"),
+    "step_rejected": ("rejected", "검사 탈락"),
+    "does_screened": ("a rule said no before the model", "모델에 묻기 전에 규칙으로 제외"),
+    "does_reused": ("all they needed was stored: {became}", "필요한 것이 모두 저장되어 있음: {became}"),
+    "does_decision_reused": (
+        "{touched} of those that go on had their decision stored and need the text alone",
+        "남은 쌍 중 {touched}쌍은 결정이 저장되어 있어 글만 필요함",
+    ),
+    "does_ranked_out": ("another reason item was worth more", "다른 사유 상품이 더 나음"),
+    "does_duplicate": ("the same is asked for another pair: {became}", "같은 것을 다른 쌍이 물음: {became}"),
+    "does_not_asked": ("held back before the model, or nothing may be asked", "모델 전에 보류되었거나 물을 수 없음"),
+    "does_skipped": ("the model said skip", "모델이 건너뛰라고 함"),
+    "does_failed": ("no answer from the engine", "엔진이 답하지 않음"),
+    "does_asked_again": (
+        "{touched} texts failed their checks at first: {mended} mended, {failing} not",
+        "처음에 검사에서 탈락한 글 {touched}건: {mended}건 통과, {failing}건 탈락",
+    ),
+    "does_rejected": ("written, but failed its checks", "작성했으나 검사에서 탈락"),
+    "does_published": ("written now, checked, passed", "지금 작성되어 검사를 통과함"),
+    "short_calls": (
+        "{calls} model calls; {spared} pairs spared: {by}",
+        "모델 호출 {calls}건, 묻지 않은 쌍 {spared}: {by}",
+    ),
+    "per_text": (
+        "Each text that passed, stored ones included, cost {calls} calls, {computed} computed prompt tokens, "
+        "{generated} generated tokens, {seconds} engine seconds{money}.",
+        "저장된 것을 포함해 통과한 글 하나에 호출 {calls}회, 계산한 프롬프트 토큰 {computed}, 생성 토큰 {generated}, "
+        "엔진 {seconds}초{money}.",
+    ),
     # -- the index
     "index_title": ("Recommendation reasons: all dates", "추천사유: 모든 날짜"),
     "index_note": (
