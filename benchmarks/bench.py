@@ -28,6 +28,7 @@ from benchmarks.source import build_large_source
 from benchmarks.trial import Trial, run_trial
 from benchmarks.variants import PAIR_ORDER, Variant
 from tasks.engine import KvRoom, engine_settings
+from tasks.errors import EngineError
 from tasks.model import model_fingerprint
 from tasks.settings import Settings
 
@@ -76,6 +77,7 @@ class Bench(BaseModel):
     floor_tokens: int
     room: KvRoom | None
     rows: list[Row]
+    not_run: dict[str, str] = {}  # ways that this platform can't run, and why
 
 
 def run_bench(
@@ -99,13 +101,20 @@ def run_bench(
         settings = settings.model_copy(update=given)
         threshold = _threshold(run(PAIR_ORDER, settings, work), write_share)
         settings = settings.model_copy(update={"threshold": threshold})
-        trials: list[list[Trial]] = [[] for _ in variants]
+        trials: dict[Variant, list[Trial]] = {variant: [] for variant in variants}
+        not_run: dict[str, str] = {}
         for repeat in range(repeats):
-            for variant, so_far in zip(variants, trials, strict=True):
-                so_far.append(run(variant, settings, work))
-                said = f"{variant.name}: {so_far[-1].seconds:.1f} s"
-                click.echo(f"{dt.datetime.now():%H:%M:%S}  {repeat + 1} of {repeats}  {said}", err=True)
-    return summarise(settings, variants, trials, max_tokens)
+            for variant in list(trials):
+                try:
+                    trials[variant].append(run(variant, settings, work))
+                    said = f"{trials[variant][-1].seconds:.1f} s"
+                except EngineError as error:
+                    del trials[variant]
+                    not_run[variant.name] = said = error.what
+                now = f"{dt.datetime.now():%H:%M:%S}"
+                click.echo(f"{now}  {repeat + 1} of {repeats}  {variant.name}: {said}", err=True)
+    bench = summarise(settings, list(trials), list(trials.values()), max_tokens)
+    return bench.model_copy(update={"not_run": not_run})
 
 
 @contextmanager
@@ -155,7 +164,7 @@ def _threshold(trial: Trial, write_share: float) -> float:
     return (ordered[max(count, 1) - 1] + ordered[count]) / 2
 
 
-def summarise(settings: Settings, variants: Sequence[Variant], trials: list[list[Trial]], max_tokens: int) -> Bench:
+def summarise(settings: Settings, variants: Sequence[Variant], trials: Sequence[list[Trial]], max_tokens: int) -> Bench:
     """A row for each variant over its repeats; the first variant's answers are what the others are compared with."""
     rows = []
     for variant, repeats in zip(variants, trials, strict=True):
@@ -181,7 +190,7 @@ def summarise(settings: Settings, variants: Sequence[Variant], trials: list[list
     )
 
 
-def _prompt_tokens(trials: list[list[Trial]]) -> int:
+def _prompt_tokens(trials: Sequence[list[Trial]]) -> int:
     """Tokens of all prompts, each once: what the order that asks once a pair reads in all."""
     return min(trial.prompt_tokens for repeats in trials for trial in repeats)
 

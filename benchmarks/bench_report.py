@@ -46,9 +46,11 @@ def verdict(bench: Bench) -> str:
     """Which way won among those that gave the same answers."""
     same = [row for row in bench.rows if row.sameness.same and not row.errors]
     best = max(same, key=lambda row: row.pairs_per_second)
+    unable = "".join(f"; {name} can't run here: {why}" for name, why in bench.not_run.items())
     wrong = [row.name for row in bench.rows if row not in same]
     said = f"{best.name} wins with the same answers as {bench.rows[0].name}: {best.pairs_per_second:.1f} pairs/s"
-    return said + (f"; NOT comparable, since the answers differ: {', '.join(wrong)}" if wrong else "")
+    differing = f"; NOT comparable, since the answers differ: {', '.join(wrong)}" if wrong else ""
+    return said + differing + unable
 
 
 def print_bench(bench: Bench) -> None:

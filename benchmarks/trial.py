@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from tasks.engine.recorded import prompt_digest
 from tasks.extract import extract_candidates
 from tasks.generate import generate_chunk
 from tasks.order import passes
-from tasks.plan import cut_chunks, order_prompts, pairs_to_ask, render_prompts
+from tasks.plan import number_chunks, order_prompts, pairs_to_ask, render_prompts
 from tasks.rank import rank_candidates
 from tasks.records import PLAN, conform
 from tasks.renderer import Renderer, load_renderer
@@ -44,7 +45,6 @@ class Trial:
     """What one trial took, and what came out of it, by the JSON of a pair."""
 
     seconds: float
-    engine_seconds: float
     latencies: list[float]  # seconds from handing a pair to the engine to its last token
     floor: int  # distinct prompt tokens: what must be computed at least
     prompt_tokens: int
@@ -120,12 +120,10 @@ def run_trial(settings: Settings, work: Path, in_order: bool) -> Trial:
     floor, chunks = _write_plan(run, renderer, recorder.room, in_order)
     recorder.start_over()
     engine = load_engine(settings)
-    before = engine.seconds, engine.preemptions
+    preempted_before = engine.preemptions
     with _peak_memory() as peak:
         start = time.perf_counter()
-        for work_on in passes(
-            settings.order, lambda n: _do(decide_chunk, run, n), lambda n: _do(generate_chunk, run, n)
-        ):
+        for work_on in passes(settings.order, partial(decide_chunk, run), partial(generate_chunk, run)):
             in_flight(work_on, range(chunks), settings.chunks_in_flight)
         seconds = time.perf_counter() - start
     # by what the model read, since the keys of another model or precision are others
@@ -134,13 +132,12 @@ def run_trial(settings: Settings, work: Path, in_order: bool) -> Trial:
     texts = find_results(run.settings.store, "texts", pairs["key"], run.oldest_result).join(pairs, on="key")
     return Trial(
         seconds=seconds,
-        engine_seconds=engine.seconds - before[0],
         latencies=[ended - recorder.begun[pair] for pair, ended in recorder.ended.items()],
         floor=floor,
         prompt_tokens=sum(answer.prompt_tokens for answer in recorder.answers),
         computed_tokens=sum(answer.prompt_tokens - answer.cached_tokens for answer in recorder.answers),
         generated_tokens=int(texts["generated_tokens"].sum()),
-        preemptions=engine.preemptions - before[1],
+        preemptions=engine.preemptions - preempted_before,
         peak_gib=max(peak) / 2**30,
         chunks=chunks,
         room=recorder.room,
@@ -148,10 +145,6 @@ def run_trial(settings: Settings, work: Path, in_order: bool) -> Trial:
         texts=dict(texts.select("payload", "answer").iter_rows()),
         errors=sum(answer.error is not None for answer in recorder.answers),
     )
-
-
-def _do(stage: object, run: Run, chunk: int) -> None:
-    stage(run, chunk)  # type: ignore[operator]
 
 
 def _recorder(settings: Settings, renderer: Renderer) -> Recorder:
@@ -179,13 +172,9 @@ def _write_plan(run: Run, renderer: Renderer, room: KvRoom | None, in_order: boo
     if not in_order:
         shuffled = np.random.default_rng(0).permutation(plan.height)
         plan = plan[shuffled].with_columns(shared_tokens=pl.lit(0, dtype=pl.UInt32))
-    sized = None if run.settings.order == "full" else room
-    longest = 1 + renderer.prompt.sampling.max_tokens
-    cut = cut_chunks(
-        plan["prompt_ids"].list.len().to_list(), plan["shared_tokens"].to_list(), longest, sized, run.settings
-    )
-    run.write("plan", plan.with_columns(chunk=pl.Series(cut, dtype=pl.UInt32)).pipe(conform, PLAN))
-    return floor, len(set(cut))
+    numbered = number_chunks(plan, renderer, room, run.settings)
+    run.write("plan", numbered.pipe(conform, PLAN))
+    return floor, numbered["chunk"].n_unique()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 from tasks.settings import Settings
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each is itself
 class Variant:
     """A name, the settings that make the way, and whether the pairs stand in the plan's order."""
 

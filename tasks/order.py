@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from tasks.settings import OrderName
 
-Work = Callable[[int], None]  # of one chunk, by its number
+Work = Callable[[int], object]  # of one chunk, by its number
 
 
 def passes(order: OrderName, decide: Work, generate: Work) -> Sequence[Work]:

@@ -56,25 +56,19 @@ def plan_chunks(run: Run) -> int:
         return 0
     renderer = load_renderer(run.settings.prompt, run.settings.model)
     ordered = order_prompts(asked.with_columns(prompt_ids=render_prompts(renderer, asked["payload"])))
-    # what decide generates and what generate does: the label and the text
-    longest_answer = 1 + renderer.prompt.sampling.max_tokens
-    lengths, shared = ordered["prompt_ids"].list.len().to_list(), ordered["shared_tokens"].to_list()
-    room = _room(run)
-    chunks = cut_chunks(lengths, shared, longest_answer, room, run.settings)
-    plan = ordered.with_columns(chunk=pl.Series(chunks, dtype=pl.UInt32))
+    plan = number_chunks(ordered, renderer, _room(run), run.settings)
     run.write("plan", plan.pipe(conform, PLAN), row_group_size=ROWS_PER_GROUP)
     return int(plan["chunk"].n_unique())
 
 
 def _room(run: Run) -> KvRoom | None:
     if run.settings.shard_deployment:
-        room = expected_room(run.settings)
-    else:
-        waiting_since = time.perf_counter()
-        room = load_engine(run.settings).room
-        waited = time.perf_counter() - waiting_since
-        logger.info("%-9s %s has %s (waited %.1f s)", "engine", run.settings.engine, run.settings.model, waited)
-    return None if run.settings.order == "full" else room  # that order keeps nothing for the texts anyway
+        return expected_room(run.settings)
+    waiting_since = time.perf_counter()
+    room = load_engine(run.settings).room
+    waited = time.perf_counter() - waiting_since
+    logger.info("%-9s %s has %s (waited %.1f s)", "engine", run.settings.engine, run.settings.model, waited)
+    return room
 
 
 def order_prompts(asked: pl.DataFrame) -> pl.DataFrame:
@@ -130,6 +124,16 @@ def pairs_to_ask(run: Run) -> pl.DataFrame:
         .unique("key", keep="any")
         .select("key", "payload", "p_skip", ask=ask)
     )
+
+
+def number_chunks(ordered: pl.DataFrame, renderer: Renderer, room: KvRoom | None, settings: Settings) -> pl.DataFrame:
+    """Add `chunk` to rows with `prompt_ids` and `shared_tokens`, in their order: see cut_chunks."""
+    # what decide generates and what generate does: the label and the text
+    longest_answer = 1 + renderer.prompt.sampling.max_tokens
+    lengths, shared = ordered["prompt_ids"].list.len().to_list(), ordered["shared_tokens"].to_list()
+    sized = None if settings.order == "full" else room  # which keeps nothing for the texts anyway
+    chunks = cut_chunks(lengths, shared, longest_answer, sized, settings)
+    return ordered.with_columns(chunk=pl.Series(chunks, dtype=pl.UInt32))
 
 
 def cut_chunks(

@@ -63,9 +63,9 @@ def cache_line(cache: Cache) -> str:
     floor = "–" if cache.times_floor is None else f"{cache.times_floor:.2f} × the floor of {cache.first_time:,}"
     share = "–" if cache.share is None else f"{cache.share:.1%}"
     lost = f"{cache.remainder:,} in remainders of blocks, {cache.evicted:,} evicted"
-    return (
-        f"prefix cache   computed {floor}; found {share} of what it could; lost {lost}; {cache.preemptions} preemptions"
-    )
+    again = "" if cache.share_again is None else f" (texts {cache.share_again:.1%} of what decide had read)"
+    found = f"found {share} of what it could{again}"
+    return f"prefix cache   computed {floor}; {found}; lost {lost}; {cache.preemptions} preemptions"
 
 
 def time_line(summary: Summary) -> str:

@@ -7,7 +7,7 @@ from contextvars import copy_context
 from tasks.engine import close_engine
 
 
-def in_flight(work: Callable[[int], None], numbers: Iterable[int], most: int) -> None:
+def in_flight(work: Callable[[int], object], numbers: Iterable[int], most: int) -> None:
     """Do `work` for every number, begun in their order, at most so many at a time.
 
     The first error ends it: what has not begun is left, what is being done is waited for, the error is raised. An

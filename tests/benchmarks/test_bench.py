@@ -15,7 +15,7 @@ from tasks.settings import Settings, load_settings
 
 def trial(seconds: float, text: str = "a", errors: int = 0) -> Trial:
     return Trial(
-        seconds=seconds, engine_seconds=seconds, latencies=[1.0, 2.0], floor=100, prompt_tokens=200,
+        seconds=seconds, latencies=[1.0, 2.0], floor=100, prompt_tokens=200,
         computed_tokens=110, generated_tokens=20, preemptions=0, peak_gib=1.0, chunks=1, room=KvRoom(4096, 32),
         p_skip={"one": 0.1, "two": 0.9}, texts={"one": text}, errors=errors,
     )  # fmt: skip

@@ -203,8 +203,7 @@ def test_two_workers_on_one_shard(shop: Shop, tmp_path: Path) -> None:
         for worker in workers:
             _, stderr = worker.communicate(timeout=SECONDS)
             assert worker.returncode == 0, stderr
-    lines = [line.split() for line in (shop.folder / "asked").read_text(encoding="utf-8").splitlines()]
-    assert {int(pid) for pid, _, _ in lines} == {worker.pid for worker in workers}  # both had something to do
+    # whoever is second at a chunk finds it done; which of the two that is, is chance
     assert_made_good(shop, shop.sayu(*shop.command()))
 
 
