@@ -75,7 +75,9 @@ def backfill(start: str, end: str, only: "Only", dry_run: bool, as_json: bool, *
     _check_request(first, settings)
     read_range(first, last, settings)
     if dry_run:
-        print_plan(preview_backfill(first, last, only, settings), as_json)
+        from planner.predict import fill_in
+
+        print_plan(fill_in(preview_backfill(first, last, only, settings), settings), as_json)
         return
     done = in_prefect("backfill", start=first, end=last, only=only, settings=settings)
     print_done(done, as_json)

@@ -4,17 +4,17 @@ import datetime as dt
 
 from planner import dates
 from planner.asked import Asked
+from planner.asks import Shape
 from planner.hardware import Gpu
-from planner.machine import Timing, context_of, error_on_last_run, notes_on, shape_of, timing
+from planner.machine import context_of, error_on_last_run, notes_on, offload_of, shape_of, timing
 from planner.made import Fixed, Layouts, Plan
 from planner.model_config import Model, read_model
 from planner.orders import Prediction
 from planner.pareto import Load, choose, gain, points
-from planner.plan import TRIED, Context, cost, predict_orders, recommend, simplify, workers_for, write_shares
+from planner.plan import Context, cost, predict_orders, recommend, simplify, workers_for, write_shares
 from planner.prompts import Prompts, made_up
 from planner.roofline import Roofline
-from planner.simulator import Shape
-from planner.whatif import Offload, Retry, instruction, offload, ratio, retries, seconds_apart, to_border
+from planner.whatif import Retry, instruction, ratio, retries, seconds_apart, to_border
 from tasks.errors import SayuError, UsageError
 from tasks.preview import measure_pace
 from tasks.runs import SHOP_TIME, parse_date, yesterday
@@ -25,7 +25,6 @@ AROUND = 90.0
 SHARES = (0.25, 0.55, 0.75, 1.0)
 # By how much prompts and texts may shift: the ratio of GPUs that read to GPUs that write shifts with them.
 FACTORS = ((1.0, 1.0), (2.0, 1.0), (4.0, 1.0), (1.0, 2.0), (1.0, 0.5), (4.0, 2.0))
-PROMPT_TOKENS_A_STEP = 2048  # while lost KV is computed again
 
 
 def make_plan(settings: Settings, asked: Asked) -> Plan:
@@ -38,7 +37,7 @@ def make_plan(settings: Settings, asked: Asked) -> Plan:
     model = read_model(settings.model, settings.dtype)
     timed = timing(settings, model, asked)
     past = None if asked.prompt_tokens else dates.last_run(settings)
-    answers = dates.expected_answers(past, asked.write_share, asked.text_tokens)
+    answers = dates.expected_answers(past.finished.summary if past else None, asked.write_share, asked.text_tokens)
     what, prompts = _prompts(settings, asked, answers)
     if not prompts.lengths:
         raise UsageError(f"{what}: nothing is left to ask the engine", "plan another date, or --pairs")
@@ -72,7 +71,7 @@ def make_plan(settings: Settings, asked: Asked) -> Plan:
         cost=cost(best, answers, around, asked.price_per_hour, engines),
         workers=workers,
         layouts=_layouts(model, timed.gpu, load_of(prompts, best), asked, settings),
-        offload=_offload(next(one for one in predictions if one.order == "full"), timed, model),
+        offload=offload_of(next(one for one in predictions if one.order == "full"), timed, model),
         retries=_retries(answers, model, timed.gpu, load_of(prompts, best), asked, settings),
         fixed=_fixed(context, prompts, order),
         write_shares=write_shares(context, prompts, order, SHARES),
@@ -133,12 +132,6 @@ def _layouts(model: Model, gpu: Gpu, load: Load, asked: Asked, settings: Setting
     return Layouts(gpu.name, asked.gpus, load, found, choose(found, target), gain(found, target), ratios)
 
 
-def _offload(full: Prediction, timed: Timing, model: Model) -> Offload:
-    """What the order `full` loses to eviction, carried instead."""
-    lost = full.decide.evicted + full.generate.evicted
-    return offload(lost, timed.clock, model.kv_bytes, timed.gpu.host_gb, PROMPT_TOKENS_A_STEP)
-
-
 def _retries(
     answers: dates.Answers, model: Model, gpu: Gpu, load: Load, asked: Asked, settings: Settings
 ) -> list[Retry]:
@@ -155,7 +148,7 @@ def _retries(
 
 def _fixed(context: Context, prompts: Prompts, order: OrderName) -> list[Fixed]:
     """The fixed text as it is, a quarter shorter and longer, and at the nearest borders of blocks."""
-    some = prompts.first(TRIED)
+    context, some = context.sample(prompts)
     shared = min(some.shared[1:], default=0)
     found = []
     for tokens in sorted({0, -shared // 4, shared // 4, *to_border(some, context.shape.block_size)}):

@@ -36,11 +36,17 @@ def calibrate_engine(settings: Settings, for_machines: bool) -> None:
     if for_machines:
         click.echo(found.model_dump_json(indent=2))
         return
-    answer, prompt, context = found.answer * 1e6, found.prompt * 1e6, found.context * 1e9
+    costs = {
+        "a step": f"{found.step * 1e3:.2f} ms",
+        "a prompt token": f"{found.prompt * 1e6:.0f} µs",
+        "a request": f"{found.request * 1e3:.2f} ms",
+        "an answer's token": f"{found.answer * 1e6:.0f} µs",
+        "a token of context": f"{found.context * 1e9:.0f} ns",
+        "around a chunk's call": f"{found.pause * 1e3:.0f} ms",
+    }
     click.echo(
         f"{found.model} on {found.machine}\n"
-        f"a step {found.step * 1e3:.2f} ms, a prompt token {prompt:.0f} µs, an answer's token {answer:.0f} µs, "
-        f"a token of context {context:.0f} ns\n"
+        f"{', '.join(f'{name} {cost}' for name, cost in costs.items())}\n"
         f"off by {found.error:.0%} in the median of {found.trials} trials\n"
         f"KV room {found.room:,} tokens in blocks of {found.block_size}"
     )

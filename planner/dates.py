@@ -12,10 +12,14 @@ from typing import NamedTuple
 import polars as pl
 
 from planner.prompts import Prompts, answered, spread
+from tasks.errors import ModelError
 from tasks.extract import clean_candidates, read_candidates
+from tasks.model import model_fingerprint
 from tasks.plan import order_prompts, render_prompts
+from tasks.records import Outcome
 from tasks.renderer import load_renderer
 from tasks.reports.index import Finished, finished_runs
+from tasks.reports.summary import Summary
 from tasks.results import find_results
 from tasks.reuse import add_keys, add_stored, is_finished
 from tasks.runs import Run, describe_run
@@ -25,7 +29,6 @@ from tasks.settings import Settings
 # Where no run tells: the original service wrote 5,499 of 10,000 pairs, and fifty Korean characters with the closing of
 # the JSON take 25 to 45 tokens.
 WRITE_SHARE, TEXT_TOKENS = 0.55, 32
-SAMPLE = 5_000
 
 
 class Answers(NamedTuple):
@@ -78,32 +81,40 @@ def with_answers(ordered: pl.DataFrame, answers: Answers) -> Prompts:
     return answered(lengths, ordered["shared_tokens"].to_list(), answers.write_share, answers.texts)
 
 
-def expected_answers(past: Past | None, write_share: float | None, text_tokens: float | None) -> Answers:
+def expected_answers(
+    past: Summary | None, write_share: float | None = None, text_tokens: float | None = None
+) -> Answers:
     """As the last run's were, unless something else is given; assumed where there was none."""
-    share, texts, passed, published, source = WRITE_SHARE, spread(TEXT_TOKENS), None, WRITE_SHARE, "assumed"
-    if past and past.prompts.lengths:
-        summary, prompts = past.finished.summary, past.prompts
-        share = sum(prompts.writes) / len(prompts.writes)
-        texts = [text for text, writes in zip(prompts.texts, prompts.writes, strict=True) if writes] or texts
-        passed = summary.outcomes["published"] / summary.written if summary.written else None
-        source = f"as on {summary.ds}"
+    share, tokens, passed, source = WRITE_SHARE, float(TEXT_TOKENS), None, "assumed"
+    if past and past.decide.pairs and past.generate.pairs:
+        share = min(1.0, past.generate.pairs / past.decide.pairs)
+        tokens = past.generate.generated / past.generate.pairs
+        passed = past.outcomes[Outcome.PUBLISHED] / past.written if past.written else None
+        source = f"as on {past.ds}"
     if write_share is not None:
         share, source = write_share, "given"
     if text_tokens is not None:
-        texts, source = spread(text_tokens), "given"
-    published = share * (1.0 if passed is None else passed)
-    return Answers(share, texts[:SAMPLE], passed, published, source)
+        tokens, source = text_tokens, "given"
+    return Answers(share, spread(tokens), passed, share * (1.0 if passed is None else passed), source)
+
+
+def last_finished(settings: Settings, model: str) -> Finished | None:
+    """The latest run in the store with this model (its fingerprint) whose engine said what it did."""
+    finished = [run for run in finished_runs(settings).values() if run.summary.model == model]
+    return next((run for run in reversed(finished) if run.summary.cache and run.summary.engine_seconds), None)
 
 
 def last_run(settings: Settings) -> Past | None:
-    """The latest run in the store with this model whose engine said what it did."""
-    for finished in reversed(finished_runs(settings).values()):
-        folder = settings.store / Path(finished.report).parent
-        cache = finished.summary.cache
-        run = describe_run(dt.date.fromisoformat(finished.summary.ds), settings)
-        if cache and finished.summary.engine_seconds and finished.summary.model == run.model:
-            return Past(finished, _prompts_of(folder, run), cache.room, cache.block_size)
-    return None
+    """The same with its prompts; None also where the model has no weights and so no past."""
+    try:
+        finished = last_finished(settings, model_fingerprint(settings))
+    except ModelError:
+        return None
+    if finished is None or finished.summary.cache is None:
+        return None
+    run = describe_run(dt.date.fromisoformat(finished.summary.ds), settings)
+    cache = finished.summary.cache
+    return Past(finished, _prompts_of(settings.store / Path(finished.report).parent, run), cache.room, cache.block_size)
 
 
 def _prompts_of(folder: Path, run: Run) -> Prompts:

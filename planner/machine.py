@@ -1,22 +1,25 @@
 """The engine that is planned with: its clock, its room, its shape; measured where it was, else from a data sheet."""
 
+import re
 from typing import NamedTuple
 
 from planner.asked import Asked
-from planner.calibrate import Calibration, default_batched_tokens, load_calibration
+from planner.asks import Shape
+from planner.calibration import Calibration, default_batched_tokens, load_calibration, local_gpu
 from planner.dates import Past
 from planner.hardware import Gpu, find_gpu, read_gpus
 from planner.model_config import Model
 from planner.orders import Prediction
-from planner.plan import Context
+from planner.plan import PAUSE, Context
 from planner.roofline import Roofline, TimeModel, does_not_fit
-from planner.simulator import Shape
+from planner.whatif import Offload, offload
 from tasks.errors import SayuError
 from tasks.prompt import load_prompt
 from tasks.settings import Settings
 
 DEFAULT_GPU = "L4"
 GPU_BLOCK = 16  # tokens; see tasks.engine.vllm_local
+PROMPT_TOKENS_A_STEP = 2048  # while lost KV is computed again
 
 
 class Timing(NamedTuple):
@@ -29,14 +32,15 @@ class Timing(NamedTuple):
 
 
 def timing(settings: Settings, model: Model, asked: Asked) -> Timing:
-    """A calibration of this machine if there is one and no GPU is named, else the GPU's data sheet.
+    """A calibration of this machine if there is one and no GPU is named, else the data sheet of a GPU: the one that is
+    named, or this machine's own, or an L4.
 
     Raises:
         UsageError: the GPU is unknown.
         ModelError: the model does not fit it.
     """
     measured = None if asked.gpu else _calibration(settings)
-    gpu = find_gpu(asked.gpu or DEFAULT_GPU, asked.hardware)
+    gpu = find_gpu(asked.gpu, asked.hardware) if asked.gpu else own_gpu() or find_gpu(DEFAULT_GPU, asked.hardware)
     if measured:
         said = f"measured on {measured.machine} (off by {measured.error:.0%} in the median of its trials)"
         return Timing(measured.clock, said, gpu, measured)
@@ -44,6 +48,12 @@ def timing(settings: Settings, model: Model, asked: Asked) -> Timing:
     if not roofline.fits(settings.gpu_memory_utilization):
         raise does_not_fit(roofline, settings.gpu_memory_utilization, tuple(read_gpus(asked.hardware).values()))
     return Timing(roofline, f"worked out from the data sheet of {gpu.name}, {gpu.source}", gpu, None)
+
+
+def own_gpu() -> Gpu | None:
+    """This machine's GPU, where it has one with a known data sheet."""
+    local = local_gpu()
+    return next((gpu for name, gpu in read_gpus().items() if local and re.search(rf"\b{name}\b", local[0])), None)
 
 
 def _calibration(settings: Settings) -> Calibration | None:
@@ -60,7 +70,7 @@ def shape_of(settings: Settings, model: Model, timed: Timing, room: int | None, 
     tokens = room or settings.kv_tokens or (measured.room if measured else None)
     if tokens is None:
         tokens = Roofline(model, timed.gpu).room(settings.gpu_memory_utilization)
-    gpu = None if measured else (timed.gpu.name, timed.gpu.memory_gib)
+    gpu = local_gpu() if measured else (timed.gpu.name, timed.gpu.memory_gib)
     return Shape(
         blocks=tokens // block * model.groups - 1,  # vLLM keeps one for itself
         block_size=block,
@@ -74,7 +84,15 @@ def shape_of(settings: Settings, model: Model, timed: Timing, room: int | None, 
 
 def context_of(settings: Settings, shape: Shape, timed: Timing) -> Context:
     """What predictions with this engine have in common."""
-    return Context(shape, settings, 1 + load_prompt(settings.prompt).sampling.max_tokens, timed.clock)
+    longest_answer = 1 + load_prompt(settings.prompt).sampling.max_tokens
+    pause = timed.measured.pause if timed.measured else PAUSE
+    return Context(shape, settings, longest_answer, timed.clock, pause)
+
+
+def offload_of(full: Prediction, timed: Timing, model: Model) -> Offload:
+    """What the order `full` loses to eviction, carried to host memory and back instead."""
+    lost = full.decide.evicted + full.generate.evicted
+    return offload(lost, timed.clock, model.kv_bytes, timed.gpu.host_gb, PROMPT_TOKENS_A_STEP)
 
 
 def notes_on(settings: Settings, model: Model, timed: Timing, past: Past | None) -> list[str]:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from planner.asks import Ask, Clock, Shape, Steps
 from planner.prompts import Prompts
-from planner.simulator import Ask, Clock, Shape, Steps, simulate
+from planner.simulator import simulate
 from tasks.engine import KvRoom
 from tasks.plan import cut_chunks
 from tasks.settings import OrderName, Settings

@@ -89,8 +89,12 @@ def _shared(group: Roofline, load: Load, room: int) -> Iterator[Point]:
         if carry > 1 or part > batch * load.computed:
             continue
         context = batch * _context(load)
-        bare = group(0, batch, context)
-        carrying = group(part, batch, context) + group.prefill(part, load.prompt / 2) + _read_again(group, load, part)
+        bare = group(0, 0, batch, context)
+        carrying = (
+            group(part, part / load.computed, batch, context)
+            + group.prefill(part, load.prompt / 2)
+            + _read_again(group, load, part)
+        )
         rate = batch / (lived * (carry * carrying + (1 - carry) * bare))
         others = carry * (batch - 1) / batch
         seconds = own * carrying + (load.answer - 1) * (others * carrying + (1 - others) * bare)
@@ -113,7 +117,7 @@ def _split(
         return
     carried = load.computed * alone.model.kv_bytes / (link_gb * 1e9)
     for batch, prompts in product(_batches(load, room), _prompts_a_step(load)):
-        step = group(0, batch, batch * _context(load))
+        step = group(0, 0, batch, batch * _context(load))
         reading = read_seconds(alone, load, prompts)
         writing = batch / (load.answer - 1) / step  # requests a second of one group; reading gave the first token
         first = prompts * reading + carried
@@ -134,12 +138,12 @@ def _prompts_a_step(load: Load) -> Iterator[int]:
 def read_seconds(alone: Roofline, load: Load, prompts: int) -> float:
     """Of a prompt on a GPU that does nothing else, so many of them in a step."""
     tokens = prompts * load.computed
-    return (alone(tokens, 0, 0) + alone.prefill(tokens, load.prompt / 2)) / prompts
+    return (alone(tokens, prompts, 0, 0) + alone.prefill(tokens, load.prompt / 2)) / prompts
 
 
 def write_seconds(group: Roofline, load: Load, batch: int) -> float:
     """Of an answer on GPUs that write nothing but answers, so many at a time, in seconds of one GPU."""
-    return load.answer * group(0, batch, batch * _context(load)) / batch * group.gpus
+    return load.answer * group(0, 0, batch, batch * _context(load)) / batch * group.gpus
 
 
 def frontier(found: Sequence[Point]) -> list[Point]:

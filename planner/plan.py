@@ -8,11 +8,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from planner.asks import Shape
 from planner.dates import Answers
 from planner.orders import Prediction, predict
 from planner.prompts import Prompts, answered
 from planner.roofline import TimeModel
-from planner.simulator import Shape
 from tasks.errors import UsageError
 from tasks.settings import OrderName, Settings
 
@@ -23,8 +23,8 @@ WORTH = 1.02
 TRIED = 2_000
 # Beyond so many pairs KV groups are counted as one, and a date's simulation stays within a minute (see `simplify`).
 EXACT = 20_000
-# What a chunk's caller does after a call (tasks.chunks): files of some hundred rows.
-PAUSE = 0.02
+# What a chunk's caller does around a call (tasks.chunks) where nothing is measured: files of some hundred rows.
+PAUSE = 0.03
 CHANGES: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("chunks_in_flight", (1, 3, 4)),
     ("chunk_pairs", (64, 128, 512)),
@@ -58,13 +58,20 @@ class Context(NamedTuple):
     settings: Settings
     longest_answer: int
     clock: TimeModel
+    pause: float = PAUSE  # seconds that a chunk's caller takes around each call
 
     def predict(self, prompts: Prompts, order: OrderName, **changes: Any) -> Prediction:
         """One order, with some settings changed."""
         shape, settings = self.shape, self.settings.model_copy(update=changes)
         given = {name: value for name, value in changes.items() if name in Shape._fields}
         shape = simplify(shape._replace(**given), len(prompts.lengths))
-        return predict(prompts, order, shape, settings, self.longest_answer, self.clock, PAUSE)
+        return predict(prompts, order, shape, settings, self.longest_answer, self.clock, self.pause)
+
+    def sample(self, prompts: Prompts) -> tuple["Context", Prompts]:
+        """The first of the prompts, in chunks of the size that all of them have."""
+        some = prompts.first(TRIED)
+        share = self.settings.chunk_share * len(prompts.lengths) / max(1, len(some.lengths))
+        return self._replace(settings=self.settings.model_copy(update={"chunk_share": min(1.0, share)})), some
 
 
 def simplify(shape: Shape, pairs: int) -> Shape:
@@ -86,7 +93,7 @@ def recommend(context: Context, prompts: Prompts) -> tuple[OrderName, dict[str, 
 
     Tried on some of the pairs, one setting after the other; whatever interrupts answers for want of room is out.
     """
-    some = prompts.first(TRIED)
+    context, some = context.sample(prompts)
     orders = [context.predict(some, order) for order in ORDERS]
     order = min(orders, key=lambda prediction: prediction.seconds).order
     first = best = min(prediction.seconds for prediction in orders)
@@ -157,7 +164,7 @@ def write_shares(
     context: Context, prompts: Prompts, order: OrderName, shares: Sequence[float]
 ) -> list[tuple[float, float, float]]:
     """For each share written: itself, how many times faster the order is than all decisions first, and its seconds."""
-    some = prompts.first(TRIED)
+    context, some = context.sample(prompts)
     found = []
     for share in shares:
         changed = answered(some.lengths, some.shared, share, some.texts)

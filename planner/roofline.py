@@ -2,7 +2,7 @@
 
 Worked out (a roofline, kernel by kernel): the matrices take the longer of their arithmetic, 2 × parameters × tokens,
 and of reading the weights once; attention reads the KV of everybody who gets a token, and its arithmetic on prompts
-comes on top; scheduling and launching take a constant. Measured: the same four terms, fitted to a minute of trials.
+comes on top; scheduling and launching take a constant. Measured: costs of the same kind, fitted to a minute of trials.
 """
 
 import math
@@ -21,22 +21,26 @@ ALL_REDUCE_SECONDS = 10e-6
 class TimeModel(Protocol):
     """Seconds of a step."""
 
-    def __call__(self, prompt: int, answers: int, context: int, /) -> float:
-        """Of computing `prompt` tokens of prompts and a token for each of `answers`, which attend to `context`."""
+    def __call__(self, prompt: int, begun: int, answers: int, context: int, /) -> float:
+        """Of computing `prompt` tokens of prompts, behind which so many answers have `begun`, and a further token for
+        each of `answers`, which attend to `context` tokens."""
         ...
 
 
 class Measured(NamedTuple):
-    """Seconds by fit: a step, a prompt token, an answer's token, a token of context attended to."""
+    """Seconds by fit: a step, a prompt token, a request (handed over, and its first token chosen), a further token of
+    an answer, a token of context that it attends to."""
 
     step: float
     prompt: float
+    request: float
     answer: float
     context: float
 
-    def __call__(self, prompt: float, answers: float, context: float, /) -> float:
+    def __call__(self, prompt: float, begun: float, answers: float, context: float, /) -> float:
         """See `TimeModel`."""
-        return self.step + self.prompt * prompt + self.answer * answers + self.context * context
+        asked = self.prompt * prompt + self.request * begun
+        return self.step + asked + self.answer * answers + self.context * context
 
 
 class Roofline(NamedTuple):
@@ -46,13 +50,13 @@ class Roofline(NamedTuple):
     gpu: Gpu
     gpus: int = 1
 
-    def __call__(self, prompt: float, answers: float, context: float, /) -> float:
-        """See `TimeModel`; tokens may be means."""
+    def __call__(self, prompt: float, begun: float, answers: float, context: float, /) -> float:
+        """See `TimeModel`; all may be means."""
         model, gpu, gpus = self.model, self.gpu, self.gpus
         tokens = prompt + answers
         if tokens <= 0:
             return 0.0
-        operations = 2 * model.parameters * tokens + 2 * model.head_parameters * max(answers, 1.0)
+        operations = 2 * model.parameters * tokens + 2 * model.head_parameters * (begun + answers)
         matrices = max(operations / gpu.flops, model.weight_bytes / gpu.bandwidth) / gpus
         attention = self._read(context, answers) / gpu.bandwidth / gpus
         return gpu.step_ms / 1e3 + matrices + attention + self._all_reduce(tokens)

@@ -13,70 +13,15 @@ a GPU plans a step ahead, which keeps a request's blocks one step longer than he
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Sequence
 
+from planner.asks import Ask, Call, Caller, Clock, Outcome, Shape, Steps
 from planner.pool import BlockPool
 from tasks.errors import UsageError
 
 
-class Shape(NamedTuple):
-    """An engine: its pool of KV blocks (of all groups together), and how much it does at a time."""
-
-    blocks: int
-    block_size: int
-    groups: int
-    max_num_seqs: int
-    max_num_batched_tokens: int
-    prefix_cache: bool = True
-    sliding: int = 0  # of the groups, the first so many have sliding windows
-
-
-@dataclass(slots=True, eq=False)
-class Ask:
-    """A request: what its prompt's whole blocks hold (one number for each that differs), and how long its answer is."""
-
-    prefix: Sequence[int]
-    length: int  # tokens of the prompt
-    answer: int  # tokens to be generated, at least one
-    cached: int = -1  # prompt tokens that were found; -1: not read yet
-    call: "_Call | None" = None
-    blocks: list[list[int]] = field(default_factory=list)  # by group
-    computed: int = 0  # tokens whose KV is there, up to the first answer token
-    first_answer: int = -1  # the step in which its first token came
-    kept: int = -1  # blocks that groups with sliding windows keep
-    turn: int = -1  # in which order it was begun; another one after an interruption
-
-
-class Steps(NamedTuple):
-    """What each step did: tokens of prompts computed, answers that got a token, and the tokens that these attend to."""
-
-    prompt: list[int]
-    answers: list[int]
-    context: list[int]
-
-
-class Outcome(NamedTuple):
-    """What became of all requests; `seconds` by the clock that was given."""
-
-    steps: Steps
-    seconds: float
-    preemptions: int
-
-
-@dataclass(slots=True)
-class _Call:
-    left: int  # requests without an answer
-    caller: "Caller"
-
-
-Caller = Iterator[Sequence[Ask]]
-Clock = Callable[[int, int, int], float]  # seconds of a step: prompt tokens, answers, tokens that these attend to
-
-
 def simulate(
-    shape: Shape, passes: Sequence[Sequence["Caller"]], clock: Clock = lambda *_: 1.0, pause: float = 0.0
+    shape: Shape, passes: Sequence[Sequence[Caller]], clock: Clock = lambda *_: 1.0, pause: float = 0.0
 ) -> Outcome:
     """Answer all calls of all callers.
 
@@ -102,8 +47,8 @@ class _Engine:
         self.growing: dict[int, list[tuple[int, Ask]]] = {}  # by step: who needs a block
         self.ending: dict[int, list[tuple[int, Ask]]] = {}  # by step: whose last token comes
         self.coming: deque[tuple[float, Caller]] = deque()  # callers that pause, and until when
-        self.steps = Steps([], [], [])
-        self.step = self.turns = self.preemptions = 0
+        self.steps = Steps([], [], [], [])
+        self.step = self.turns = self.begun = self.preemptions = 0
         self.numbers = 1 << 60  # for blocks of answers, beyond all those of prompts
         self.interrupted = False  # whether somebody was in this step
         self.now, self.lengths = 0.0, 0  # `lengths`: of all answers, their prompt's tokens less their first step
@@ -124,14 +69,14 @@ class _Engine:
     def _hand_over(self, caller: Caller) -> None:
         for asks in caller:
             if asks:
-                call = _Call(len(asks), caller)
+                call = Call(len(asks), caller)
                 for ask in asks:
                     ask.call = call
                 self.waiting.extend(asks)
                 return
 
     def _one_step(self) -> None:
-        self.interrupted = False
+        self.interrupted, self.begun = False, 0
         self._grow()
         answers = len(self.running) - (self.reading is not None)
         context = self.lengths + answers * self.step
@@ -139,10 +84,10 @@ class _Engine:
         prompt = self._read_on(budget)
         if not self.interrupted:
             prompt += self._begin(budget - prompt)
-        self.steps.prompt.append(prompt)
-        self.steps.answers.append(answers)
-        self.steps.context.append(context)
-        self.now += self.clock(prompt, answers, context)
+        done = (prompt, self.begun, answers, context)
+        for so_far, number in zip(self.steps, done, strict=True):
+            so_far.append(number)
+        self.now += self.clock(*done)
         for _, ask in sorted(self.ending.pop(self.step, ()), key=lambda end: end[0]):
             self._end(ask)
         self.step += 1
@@ -239,6 +184,7 @@ class _Engine:
     def _answer(self, ask: Ask) -> None:
         """Note when the answer needs blocks, and when it ends."""
         ask.first_answer = self.step
+        self.begun += 1
         self.lengths += ask.length - ask.first_answer
         self.ending.setdefault(self.step + ask.answer - 1, []).append((ask.turn, ask))
         size = self.shape.block_size

@@ -33,7 +33,7 @@ def offload(lost: int, clock: TimeModel, kv_bytes: int, host_gb: float, step_tok
         host_gb: GB/s to the host's memory, and back.
         step_tokens: Prompt tokens a step while they are computed again.
     """
-    a_token = clock(step_tokens, 0, 0) / step_tokens
+    a_token = clock(step_tokens, 0, 0, 0) / step_tokens
     carried = 2 * lost * kv_bytes
     return Offload(lost, lost * a_token, carried / (host_gb * 1e9), 2 * kv_bytes / a_token / 1e9)
 

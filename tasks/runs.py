@@ -126,7 +126,7 @@ def open_run(ds: dt.date, settings: Settings) -> Iterator[Run]:
         try:
             run.folder.mkdir(parents=True, exist_ok=True)
             run = run.model_copy(update={"met_before": (run.folder / "manifest.json").exists()})
-            for stale in ("timings.json", "engine.json"):
+            for stale in ("timings.json", "engine.json", "predicted.json"):
                 (run.folder / stale).unlink(missing_ok=True)
             for failure in (run.folder / "failures").glob("*.parquet"):
                 failure.unlink()

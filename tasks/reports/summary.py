@@ -35,6 +35,14 @@ class Tokens(BaseModel):
         return self.prompt - self.cached
 
 
+class Predicted(BaseModel):
+    """What was foreseen of the engine before it was asked: prompt tokens that it reads, and its seconds."""
+
+    model_config = ConfigDict(frozen=True)
+    computed: int
+    engine_seconds: float
+
+
 class Summary(BaseModel):
     """A date in numbers. `outcomes` add up to `candidates`."""
 
@@ -57,6 +65,7 @@ class Summary(BaseModel):
     engine_seconds: float = 0.0  # of decide and generate: what the engine itself was at work
     expected_cache_share: float = 0.0
     cache: Cache | None = None  # None: no engine with a prefix cache was asked
+    predicted: Predicted | None = None  # None: nobody knew this engine
     verdict: str
     reasons: tuple[str, ...]
     publication_id: int | None
@@ -114,6 +123,7 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         expected_cache_share=run.settings.expected_cache_share,
         cache=account_cache(run),
         engine_seconds=read_engine_seconds(run),
+        predicted=read_predicted(run),
         verdict=gate.verdict.value,
         reasons=gate.reasons,
         publication_id=publication.publication_id if publication else None,
@@ -129,6 +139,13 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
 def read_engine_seconds(run: Run) -> float:
     """Seconds that the engine was at work in this run; 0 where it was not asked."""
     return float(run.read_json("engine")["busy_seconds"]) if (run.folder / "engine.json").exists() else 0.0
+
+
+def read_predicted(run: Run) -> Predicted | None:
+    """What was foreseen of this run, as `predicted.json` in the run folder; None where nothing was."""
+    if not (run.folder / "predicted.json").exists():
+        return None
+    return Predicted.model_validate(run.read_json("predicted"))
 
 
 def read_drift(run: Run) -> Drift | None:

@@ -49,7 +49,7 @@ def test_the_files_say_what_was_measured_on_what(tmp_path: Path) -> None:
     text = (tmp_path / "two.md").read_text(encoding="utf-8")
     assert "2 pairs, 1 of them written" in text
     assert "KV room 4,096 tokens" in text
-    assert "| + fused | 2.0 (2.0–2.0) | 1.0 | 2.00 |" in text
+    assert "| + fused | 2.0 (2.0–2.0) | – | 1.0 | 2.00 |" in text
     assert Bench.model_validate_json((tmp_path / "two.json").read_text(encoding="utf-8")).rows[1].name == "+ fused"
     assert (tmp_path / "two.svg").read_text(encoding="utf-8").startswith("<svg")
 

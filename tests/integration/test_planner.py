@@ -9,13 +9,14 @@ import polars as pl
 import pytest
 
 from benchmarks.trial import run_trial
+from planner.asks import Ask, Shape
 from planner.dates import Answers, ordered_prompts, with_answers
 from planner.hardware import find_gpu
 from planner.machine import Timing, context_of, shape_of
 from planner.model_config import read_model
 from planner.prompts import Prompts, spread
 from planner.roofline import Measured
-from planner.simulator import Ask, Shape, simulate
+from planner.simulator import simulate
 from tasks.engine import close_engine
 from tasks.plan import order_prompts
 from tasks.settings import OrderName, Settings
@@ -46,7 +47,7 @@ def test_computed_tokens_are_predicted_within_two_percent_in_every_order(demo_so
     assert len(prompts.lengths) == PAIRS
     assert seen.room is not None
     model = read_model(settings.model, settings.dtype)
-    timed = Timing(Measured(1.0, 0.0, 0.0, 0.0), "", find_gpu("L4"), None)
+    timed = Timing(Measured(1.0, 0.0, 0.0, 0.0, 0.0), "", find_gpu("L4"), None)
     shape = shape_of(settings, model, timed, seen.room.tokens, seen.room.block_size)
     for order, trial in trials.items():
         predicted = context_of(settings, shape, timed).predict(prompts, order)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from planner.asks import Shape
 from planner.hardware import find_gpu
 from planner.model_config import read_model
 from planner.orders import Prediction, predict
 from planner.prompts import Prompts, answered, made_up
 from planner.roofline import Roofline
-from planner.simulator import Shape
 from tasks.settings import OrderName, Settings
 from tests.planner.models import GEMMA_4B, folder
 

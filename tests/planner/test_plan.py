@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from planner.asks import Shape
 from planner.calibrate import CALLS, Trial, fit, measure, work_of
 from planner.dates import Answers
 from planner.orders import predict
 from planner.plan import Context, cost, recommend, simplify, workers_for
 from planner.prompts import common_start, made_up, spread, stretched
 from planner.roofline import Measured
-from planner.simulator import Shape
 from planner.whatif import instruction, offload, retries, to_border
 from tasks.engine import Completion, KvRoom, Request, Sampling
 from tasks.errors import EngineError, UsageError
@@ -20,7 +20,7 @@ from tasks.settings import Settings
 
 NIGHT = dt.datetime(2026, 11, 28, 4, 30, tzinfo=dt.UTC)
 SHAPE = Shape(1000, 16, 1, 64, 2048)
-CLOCK = Measured(0.01, 1e-4, 1e-4, 0.0)
+CLOCK = Measured(0.01, 1e-4, 0.0, 1e-4, 0.0)
 PROMPTS = made_up(600, 100, 41, 1.0, 20)
 
 
@@ -65,11 +65,11 @@ def test_money_is_for_all_workers_until_the_end() -> None:
 
 def test_a_setting_is_changed_only_where_that_is_worth_it() -> None:
     """Where a step costs nothing but its tokens, no setting matters; where it costs much, more at a time is better."""
-    dull = Context(SHAPE, Settings(max_num_seqs=64), 33, Measured(0.0, 1e-4, 1e-4, 0.0))
+    dull = Context(SHAPE, Settings(max_num_seqs=64), 33, Measured(0.0, 1e-4, 0.0, 1e-4, 0.0))
     order, changes, faster = recommend(dull, PROMPTS)
     assert (order, changes) == ("fused", {})
     assert faster == 1.0
-    steep = Context(SHAPE, Settings(max_num_seqs=64), 33, Measured(0.1, 1e-6, 1e-6, 0.0))
+    steep = Context(SHAPE, Settings(max_num_seqs=64), 33, Measured(0.1, 1e-6, 0.0, 1e-6, 0.0))
     _, changes, faster = recommend(steep, PROMPTS)
     assert changes
     assert faster > 1.02
@@ -131,11 +131,8 @@ class Clockwork:
         self.costs, self.now = costs, 0.0
 
     def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
-        steps, prompt, answers, context = work_of(
-            next(call for call in CALLS if (call.prompts, call.length, call.answer) == _shape_of(requests)), SHAPE
-        )
-        self.now += self.costs.step * steps + self.costs.prompt * prompt + self.costs.answer * answers
-        self.now += self.costs.context * context
+        call = next(call for call in CALLS if call == _shape_of(requests))
+        self.now += sum(cost * number for cost, number in zip(self.costs, work_of(call, SHAPE), strict=True))
         return [Completion(token_ids=(1,) * request.max_tokens) for request in requests]
 
     def forget(self) -> None: ...
@@ -148,13 +145,14 @@ def _shape_of(requests: Sequence[Request]) -> tuple[int, int, int]:
 
 
 def test_calibration_finds_what_an_engines_steps_take() -> None:
-    costs = Measured(0.02, 3e-4, 1e-3, 2e-7)
+    costs = Measured(0.02, 3e-4, 2e-3, 1e-3, 2e-7)
     engine = Clockwork(costs)
     trials = measure(engine, SHAPE, 100, lambda: engine.now)
     found, error = fit(trials)
     assert error < 0.01
     assert found.step == pytest.approx(costs.step, rel=0.02)
     assert found.prompt == pytest.approx(costs.prompt, rel=0.02)
+    assert found.request == pytest.approx(costs.request, rel=0.05)
     assert found.answer == pytest.approx(costs.answer, rel=0.05)
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.asks import Ask, Outcome, Shape
 from planner.prompts import Prompts
-from planner.simulator import Ask, Outcome, Shape, simulate
+from planner.simulator import simulate
 from tasks.errors import UsageError
 
 BLOCK = 4
