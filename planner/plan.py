@@ -6,6 +6,8 @@ In: prompts, an engine's shape, a clock. Out: `Plan`, which planner.report shows
 import datetime as dt
 import math
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 from planner.asks import Shape
@@ -82,10 +84,14 @@ def simplify(shape: Shape, pairs: int) -> Shape:
 
 
 def predict_orders(context: Context, prompts: Prompts) -> list[Prediction]:
-    """Every order, and last the one without a cache."""
-    return [context.predict(prompts, order) for order in ORDERS] + [
-        context.predict(prompts, "full", prefix_cache=False)
-    ]
+    """Every order, and last the one without a cache; for very many pairs each in a process of its own."""
+    ways: list[tuple[OrderName, dict[str, Any]]] = [(order, {}) for order in ORDERS]
+    ways += [("full", {"prefix_cache": False})]
+    if len(prompts.lengths) <= EXACT:
+        return [context.predict(prompts, order, **changes) for order, changes in ways]
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as processes:
+        begun = [processes.submit(context.predict, prompts, order, **changes) for order, changes in ways]
+        return [one.result() for one in begun]
 
 
 def recommend(context: Context, prompts: Prompts) -> tuple[OrderName, dict[str, int], float]:
@@ -149,7 +155,7 @@ def workers_for(seconds: float, around: float, start: dt.datetime, by: str, most
     number = math.ceil(seconds / (left - around))
     if most is not None and number > most:
         raise UsageError(
-            f"{by} can't be met with {most} workers: they take {_minutes(seconds / most + around)}, and "
+            f"{by} can't be met with {most} worker(s): that takes {_minutes(seconds / most + around)}, and "
             f"{_minutes(left)} are left",
             f"{number} workers could; or begin earlier",
         )

@@ -114,9 +114,9 @@ def test_a_model_that_does_not_fit_says_by_how_much_and_what_would(tmp_path: Pat
 
 
 def test_a_deadline_that_cannot_be_met_says_with_how_many_workers_it_could(model: Path) -> None:
-    many = ("--prompt-tokens", "4000", "--shared-tokens", "10", "--room", "65000", "--pairs", "600", "--gpu", "L4")
-    said = error(model, *many, "--start", "05:57", "--by", "06:00", "--workers", "1")
-    assert "1 workers" in said.what
+    many = ("--prompt-tokens", "4000", "--shared-tokens", "10", "--room", "65000", "--pairs", "150", "--gpu", "L4")
+    said = error(model, *many, "--start", "05:58", "--by", "06:00", "--workers", "1")
+    assert "1 worker(s)" in said.what
     assert "workers could" in said.todo
 
 

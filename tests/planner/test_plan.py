@@ -3,20 +3,22 @@
 import datetime as dt
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from planner.asks import Shape
-from planner.calibrate import CALLS, Trial, fit, measure, work_of
+from planner.calibrate import CALLS, Trial, calibrate, fit, measure, measure_pause, work_of
 from planner.dates import Answers
 from planner.orders import predict
 from planner.plan import Context, cost, recommend, simplify, workers_for
 from planner.prompts import common_start, made_up, spread, stretched
 from planner.roofline import Measured
 from planner.whatif import instruction, offload, retries, to_border
-from tasks.engine import Completion, KvRoom, Request, Sampling
+from tasks.engine import Completion, KvRoom, Request, Sampling, load_engine
 from tasks.errors import EngineError, UsageError
 from tasks.settings import Settings
+from tests.shop import make_run, make_source
 
 NIGHT = dt.datetime(2026, 11, 28, 4, 30, tzinfo=dt.UTC)
 SHAPE = Shape(1000, 16, 1, 64, 2048)
@@ -36,7 +38,7 @@ def test_a_deadline_that_has_passed_is_tomorrows() -> None:
 def test_a_deadline_that_cannot_be_met_says_with_how_many_workers_it_could() -> None:
     with pytest.raises(UsageError) as raised:
         workers_for(10 * 3600, 600, NIGHT, "06:00", 2)
-    assert "2 workers" in raised.value.what
+    assert "2 worker(s)" in raised.value.what
     assert "8 workers could" in raised.value.todo
 
 
@@ -160,6 +162,20 @@ def test_costs_are_never_negative_however_noisy_the_trials() -> None:
     generator = random.Random(0)
     noisy = [Trial(generator.uniform(0.5, 2.0), work_of(call, SHAPE)) for call in CALLS]
     assert min(fit(noisy)[0]) >= 0
+
+
+def test_what_the_stage_takes_beside_the_engine_is_measured(tmp_path: Path) -> None:
+    settings = make_run(tmp_path, make_source(tmp_path / "source.duckdb")).settings
+    engine = load_engine(settings)
+    assert measure_pause(settings, engine) > 0
+    assert engine.seconds > 0
+    assert not settings.store.exists()  # it has left nothing
+
+
+def test_an_engine_without_a_kv_room_is_not_calibrated(tmp_path: Path) -> None:
+    settings = make_run(tmp_path, make_source(tmp_path / "source.duckdb")).settings
+    with pytest.raises(EngineError, match="recorded has no KV room"):
+        calibrate(settings)
 
 
 def test_an_engine_that_fails_is_not_calibrated() -> None:

@@ -84,7 +84,7 @@ def test_a_run_that_can_not_be_foreseen_goes_on(planned: Run) -> None:
     assert predict_run(planned.model_copy(update={"settings": settings})) is None
 
 
-def test_the_manifest_and_the_report_have_it_beside_what_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_manifest_and_the_report_have_it_beside_what_came(tmp_path: Path) -> None:
     run = make_run(tmp_path, make_source(tmp_path / "source.duckdb"))
     assert whole_day(run).predicted is None
     assert 'id="predicted"' not in (run.folder / "report.html").read_text(encoding="utf-8")
