@@ -101,8 +101,8 @@ def test_a_model_that_does_not_fit_says_by_how_much_and_what_would(tmp_path: Pat
 
 def test_a_step_costs_more_with_more_to_do(tmp_path: Path) -> None:
     clock = Roofline(read_model(folder(tmp_path, LLAMA_8B)), find_gpu("H100"))
-    assert clock(0, 1, 100) == pytest.approx(clock(0, 8, 800), rel=0.05)  # weights are read once for all
-    assert clock(0, 256, 256 * 1000) > 1.5 * clock(0, 1, 1000)  # but everybody's KV is read
-    assert clock(8192, 0, 0) > 7 * clock(1024, 0, 0) * 0.9
+    assert clock(0, 0, 1, 100) == pytest.approx(clock(0, 0, 8, 800), rel=0.05)  # weights are read once for all
+    assert clock(0, 0, 256, 256 * 1000) > 1.5 * clock(0, 0, 1, 1000)  # but everybody's KV is read
+    assert clock(8192, 0, 0, 0) > 7 * clock(1024, 0, 0, 0) * 0.9
     two = clock._replace(gpus=2)
-    assert clock(8192, 0, 0) / 2 < two(8192, 0, 0) < clock(8192, 0, 0)  # all-reduces cost something
+    assert clock(8192, 0, 0, 0) / 2 < two(8192, 0, 0, 0) < clock(8192, 0, 0, 0)  # all-reduces cost something

@@ -13,7 +13,7 @@ from planner.hardware import find_gpu
 from planner.model_config import read_model
 from planner.orders import Prediction, predict
 from planner.prompts import Prompts, answered, made_up
-from planner.roofline import Roofline
+from planner.roofline import Roofline, TimeModel
 from tasks.settings import OrderName, Settings
 from tests.planner.models import GEMMA_4B, folder
 
@@ -28,7 +28,7 @@ def clock(tmp_path_factory: pytest.TempPathFactory) -> Roofline:
     return Roofline(read_model(folder(tmp_path_factory.mktemp("gemma"), GEMMA_4B)), find_gpu("L4"))
 
 
-def run(prompts: Prompts, order: OrderName, settings: Settings, clock: Roofline, cache: bool = True) -> Prediction:
+def run(prompts: Prompts, order: OrderName, settings: Settings, clock: TimeModel, cache: bool = True) -> Prediction:
     shape = Shape(ROOM // BLOCK, BLOCK, 1, 256, 8192, cache)
     return predict(prompts, order, shape, settings, 65, clock)
 

@@ -7,6 +7,7 @@ import pytest
 
 from planner import plan, predict
 from planner.asks import Shape
+from planner.assemble import AROUND
 from planner.calibration import Calibration, describe_machine, keep_calibration
 from planner.plan import Context
 from planner.predict import fill_in, predict_run
@@ -123,4 +124,4 @@ def test_a_backfills_dates_are_foreseen_where_no_past_run_tells(settings: Settin
     first, second, third = fill_in(preview, settings).dates
     assert (first, third) == (dates[0], dates[2])
     assert second.seconds is not None
-    assert second.seconds > predict.AROUND
+    assert second.seconds > AROUND
