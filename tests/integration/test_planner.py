@@ -33,7 +33,12 @@ VOCABULARY = range(10, 3000)
 
 def test_computed_tokens_are_predicted_within_two_percent_in_every_order(demo_source: Path, tmp_path: Path) -> None:
     """From what a planner knows: the prompts, the room, how many are written, and how long texts are on average."""
-    given: dict[str, Any] = {"source": str(demo_source), "dtype": "float32", "kv_tokens": SMALL_ROOM, "max_model_len": SHORT}
+    given: dict[str, Any] = {
+        "source": str(demo_source),
+        "dtype": "float32",
+        "kv_tokens": SMALL_ROOM,
+        "max_model_len": SHORT,
+    }
     settings = Settings(**given, chunk_share=1.0, store=tmp_path / "store")
     trials = {
         order: run_trial(settings.model_copy(update={"order": order}), tmp_path / order, in_order=True)
