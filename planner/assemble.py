@@ -11,7 +11,7 @@ from planner.made import Fixed, Layouts, Plan
 from planner.model_config import Model, read_model
 from planner.orders import Prediction
 from planner.pareto import Load, choose, gain, points
-from planner.plan import Context, cost, predict_orders, recommend, simplify, workers_for, write_shares
+from planner.plan import CHANGES, Context, cost, predict_orders, recommend, simplify, workers_for, write_shares
 from planner.prompts import Prompts, made_up
 from planner.roofline import Roofline
 from planner.whatif import Retry, instruction, ratio, retries, seconds_apart, to_border
@@ -66,7 +66,10 @@ def make_plan(settings: Settings, asked: Asked) -> Plan:
         notes=notes,
         predictions=[*zip((*(one.order for one in predictions[:-1]), "full, no cache"), predictions, strict=True)],
         order=order,
-        settings=changes,
+        settings={
+            name: changes.get(name, getattr(shape, name, None) or getattr(settings, name)) for name, _ in CHANGES
+        },
+        changed=list(changes),
         faster=faster,
         cost=cost(best, answers, around, asked.price_per_hour, engines),
         workers=workers,
@@ -153,5 +156,7 @@ def _fixed(context: Context, prompts: Prompts, order: OrderName) -> list[Fixed]:
     found = []
     for tokens in sorted({0, -shared // 4, shared // 4, *to_border(some, context.shape.block_size)}):
         changed, what = instruction(some, context.shape.block_size, tokens)
-        found.append(Fixed(tokens, what.shared, what.left_over, context.predict(changed, order).seconds))
+        predicted = context.predict(changed, order)
+        computed = predicted.computed / len(some.lengths)
+        found.append(Fixed(tokens, what.shared, what.left_over, computed, predicted.seconds))
     return found

@@ -41,6 +41,7 @@ class Fixed(NamedTuple):
     tokens: int
     shared: int
     left_over: int
+    computed: float  # prompt tokens a pair
     seconds: float
 
 
@@ -59,8 +60,9 @@ class Plan(NamedTuple):
     notes: list[str]
     predictions: Sequence[tuple[str, Prediction]]
     order: str
-    settings: dict[str, int]
-    faster: float
+    settings: dict[str, int]  # the best, by name
+    changed: list[str]  # of them, those that are not what was set
+    faster: float  # than as they were set
     cost: Cost
     workers: Workers | None
     layouts: Layouts | None

@@ -84,12 +84,12 @@ def order_rows(predictions: Sequence[tuple[str, Prediction]]) -> list[list[str]]
 
 def conclusions(plan: Plan) -> list[str]:
     """What to do, and what it costs."""
-    changed = ", ".join(f"{name} {value}" for name, value in plan.settings.items()) or "the settings as they are"
-    gain = f" ({plan.faster:.2f} × faster than as they are)" if plan.settings else ""
+    best = ", ".join(f"{name} {value}" for name, value in plan.settings.items())
+    gain = f"changed: {', '.join(plan.changed)}; {plan.faster:.2f} × faster" if plan.changed else "all as they are"
     cost = plan.cost
     hours = f"{cost.seconds:,.0f} s = {cost.seconds / 3600:.3f} engine hours"
     lines = [
-        f"recommended     order {plan.order}, chunks of about {plan.best.chunk_pairs} pairs, {changed}{gain}",
+        f"recommended     order {plan.order}, chunks of about {plan.best.chunk_pairs} pairs, {best} ({gain})",
         f"engine          {hours}; about {cost.around:,.0f} s around it",
     ]
     if cost.money is not None:
@@ -134,13 +134,13 @@ def what_ifs(plan: Plan) -> list[str]:
             f"the order {plan.order} loses {plan.best.decide.evicted + plan.best.generate.evicted:,}"
         )
     for retry in plan.retries:
-        larger = f"; the larger model {retry.large_cost:.3f} s" if retry.large_cost else ""
-        calls = f"{retry.calls:.2f} calls a pair, {retry.cost:.3f} s of a GPU each that passes{larger}"
+        larger = f"; the larger model {retry.large_cost * 1e3:.2f} ms" if retry.large_cost else ""
+        calls = f"{retry.calls:.2f} calls a pair, {retry.cost * 1e3:.2f} ms of a GPU each that passes{larger}"
         lines.append(f"up to {retry.times} tries   {retry.pass_share:.1%} pass, {calls}")
     for fixed in plan.fixed:
         lines.append(
             f"fixed text {fixed.tokens:+4d}  {fixed.shared} tokens in common, {fixed.left_over} behind the last whole "
-            f"block: {fixed.seconds:,.1f} s"
+            f"block: {fixed.computed:.1f} tokens computed a pair, {fixed.seconds:,.1f} s"
         )
     shares = "  ".join(f"{share:.0%}: {gain:.2f} ×" for share, gain, _ in plan.write_shares)
     lines.append(f"share written   {plan.order} against all decisions first  {shares}")

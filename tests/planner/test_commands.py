@@ -37,6 +37,8 @@ def test_made_up_prompts_need_a_config_and_nothing_else(model: Path) -> None:
     by_name = {one["name"]: one for one in made["predictions"]}
     assert list(by_name) == ["fused", "chunked", "full", "full, no cache"]
     assert made["order"] == "fused"
+    assert set(made["settings"]) == {"chunks_in_flight", "chunk_pairs", "max_num_seqs", "max_num_batched_tokens"}
+    assert made["settings"]["max_num_batched_tokens"] == 8192  # vLLM's own for this GPU
     assert by_name["full"]["computed"] > by_name["chunked"]["computed"] > by_name["fused"]["computed"]
     assert by_name["chunked"]["generate_cached_share"] > 0.9 > by_name["full"]["generate_cached_share"]
     assert by_name["full, no cache"]["decide"]["cached"] == 0
@@ -49,6 +51,7 @@ def test_the_fixed_text_is_cheapest_at_a_block_border(model: Path) -> None:
     fixed = {one["tokens"]: one for one in planned(model)["fixed"]}
     assert fixed[0]["left_over"] == 9
     assert fixed[7]["left_over"] == fixed[-9]["left_over"] == 0
+    assert fixed[7]["computed"] < fixed[0]["computed"]
     assert fixed[7]["seconds"] < fixed[0]["seconds"]
 
 
