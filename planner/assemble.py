@@ -66,9 +66,7 @@ def make_plan(settings: Settings, asked: Asked) -> Plan:
         notes=notes,
         predictions=[*zip((*(one.order for one in predictions[:-1]), "full, no cache"), predictions, strict=True)],
         order=order,
-        settings={
-            name: changes.get(name, getattr(shape, name, None) or getattr(settings, name)) for name, _ in CHANGES
-        },
+        settings={name: getattr(shape, name, None) or getattr(settings, name) for name, _ in CHANGES},
         changed=list(changes),
         faster=faster,
         cost=cost(best, answers, around, asked.price_per_hour, engines),

@@ -5,12 +5,9 @@ from typing import Any, NamedTuple
 
 from planner.dates import Answers
 from planner.orders import Prediction
-from planner.pareto import Load, Point, frontier
+from planner.pareto import SPLIT_PAYS, Load, Point, frontier
 from planner.plan import Cost, Workers
 from planner.whatif import Offload, Retry
-
-# A layout that wants two kinds of machines, and a link between them, must gain more than that.
-SPLIT_PAYS = 1.1
 
 
 class Layouts(NamedTuple):

@@ -19,6 +19,8 @@ from planner.roofline import Roofline
 
 BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # vLLM takes no more
 TOGETHER = (1, 2, 4, 8)
+# A layout that wants two kinds of machines, and a link between them, must give more than so many times as much.
+SPLIT_PAYS = 1.1
 # Prompt tokens a step; more than the last, vLLM's own bound, gain nothing.
 PARTS = (32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
 
@@ -156,9 +158,12 @@ def frontier(found: Sequence[Point]) -> list[Point]:
 
 
 def choose(found: Sequence[Point], second_a_token: float | None) -> Point | None:
-    """The cheapest point that is fast enough; None: none is. At night nobody waits for a single request."""
+    """The cheapest point that is fast enough; None: none is. At night nobody waits for a single request.
+
+    A split is chosen only where it is cheaper by more than it is trouble.
+    """
     fast = [point for point in found if second_a_token is None or point.second_a_token <= second_a_token]
-    return max(fast, key=lambda point: point.per_gpu, default=None)
+    return max(fast, key=lambda point: point.per_gpu / (SPLIT_PAYS if point.kind == "split" else 1), default=None)
 
 
 def gain(found: Sequence[Point], second_a_token: float | None) -> float | None:

@@ -10,7 +10,7 @@ from planner.orders import Found, Prediction
 from planner.pareto import Point, frontier
 
 # So wide are the tables; a terminal that is narrower folds their lines.
-NARROWEST = 118
+NARROWEST = 130
 COLUMNS = (
     "order", "prompt tokens", "found: decide", "generate", "evicted", "block rest", "computed", "× floor", "chunks",
     "seconds",
