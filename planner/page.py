@@ -36,7 +36,7 @@ def write_html(plan: Plan, path: Path) -> None:
         causes=causes_chart(plan.predictions),
         cause_colours=CAUSES,
         chart=frontier_chart(layouts.points, layouts.chosen) if layouts else "",
-        points=some_points(frontier(layouts.points), 24, layouts.chosen) if layouts else [],
+        points=some_points(frontier(layouts.points), 12, layouts.chosen) if layouts else [],
         kinds={KINDS[kind]: colour for kind, colour in COLOURS.items()},
     )
     with replacing(path) as beside:
