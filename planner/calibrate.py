@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +34,8 @@ from tasks.settings import Settings
 
 # Seconds that calls are measured; on a slow machine those from the end of CALLS are left out.
 LONG_ENOUGH = 45.0
-# The chunks whose stage is measured: the first warms up.
-CHUNKS, CHUNK_PAIRS = 4, 32
+# The chunks whose stage is measured; the median counts, since the first of them warms up.
+CHUNKS, CHUNK_PAIRS = 5, 32
 
 
 class Call(NamedTuple):
@@ -143,9 +144,9 @@ def measure_pause(settings: Settings, engine: TimedEngine) -> float:
         run = describe_run(DATE, settings.model_copy(update={"store": Path(folder), "order": "chunked"}))
         run.folder.mkdir(parents=True)
         run.write("plan", plan.pipe(conform, PLAN))
-        decide_chunk(run, 0)
-        start, busy = time.perf_counter(), engine.seconds
-        for chunk in range(1, CHUNKS):
+        beside = []
+        for chunk in range(CHUNKS):
+            start, busy = time.perf_counter(), engine.seconds
             decide_chunk(run, chunk)
-        beside = time.perf_counter() - start - (engine.seconds - busy)
-    return beside / (CHUNKS - 1)
+            beside.append(time.perf_counter() - start - (engine.seconds - busy))
+    return median(beside)
