@@ -8,7 +8,7 @@
 
 bin = .venv/bin
 # Tests are held to the same types as the rest; a room that does not exist (yet) is left out.
-rooms = $(wildcard flows tasks checks demo benchmarks tests)
+rooms = $(wildcard flows tasks checks planner demo benchmarks tests)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile

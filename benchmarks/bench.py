@@ -23,6 +23,7 @@ import click
 import psutil  # type: ignore[import-untyped]  # comes with vLLM
 from pydantic import BaseModel, ConfigDict
 
+from benchmarks.predicted import predict_ways
 from benchmarks.sameness import Sameness, compare
 from benchmarks.source import build_large_source
 from benchmarks.trial import Trial, run_trial
@@ -78,6 +79,7 @@ class Bench(BaseModel):
     room: KvRoom | None
     rows: list[Row]
     not_run: dict[str, str] = {}  # ways that this platform can't run, and why
+    predicted: dict[str, float] = {}  # seconds by way, those that can't run among them, where they can be foreseen
 
 
 def run_bench(
@@ -114,8 +116,9 @@ def run_bench(
                     not_run[variant.name] = said = error.what
                 now = f"{dt.datetime.now():%H:%M:%S}"
                 click.echo(f"{now}  {repeat + 1} of {repeats}  {variant.name}: {said}", err=True)
+        predicted = predict_ways(settings, variants, next(iter(trials.values()))[0], work)
     bench = summarise(settings, list(trials), list(trials.values()), max_tokens)
-    return bench.model_copy(update={"not_run": not_run})
+    return bench.model_copy(update={"not_run": not_run, "predicted": predicted})
 
 
 @contextmanager

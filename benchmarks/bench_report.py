@@ -7,7 +7,7 @@ from rich.table import Table
 
 from benchmarks.bench import Bench, Row
 
-COLUMNS = ("way of asking", "seconds", "pairs/s", "times the first", "tokens/s written", "p50 s", "p95 s",
+COLUMNS = ("way of asking", "seconds", "predicted", "pairs/s", "times the first", "tokens/s written", "p50 s", "p95 s",
            "peak GiB", "computed / floor", "preemptions", "answers")  # fmt: skip
 
 
@@ -18,6 +18,7 @@ def cells(bench: Bench, row: Row) -> tuple[str, ...]:
     return (
         row.name,
         f"{row.median_seconds:.1f} ({low:.1f}–{high:.1f})",
+        _predicted(bench, row.name),
         f"{row.pairs_per_second:.1f}",
         f"{first.median_seconds / row.median_seconds:.2f}",
         f"{row.generated_per_second:.0f}",
@@ -46,11 +47,18 @@ def verdict(bench: Bench) -> str:
     """Which way won among those that gave the same answers."""
     same = [row for row in bench.rows if row.sameness.same and not row.errors]
     best = max(same, key=lambda row: row.pairs_per_second)
-    unable = "".join(f"; {name} can't run here: {why}" for name, why in bench.not_run.items())
+    unable = "".join(
+        f"; {name} not run: {why} (predicted: {_predicted(bench, name)} s)" for name, why in bench.not_run.items()
+    )
     wrong = [row.name for row in bench.rows if row not in same]
     said = f"{best.name} wins with the same answers as {bench.rows[0].name}: {best.pairs_per_second:.1f} pairs/s"
     differing = f"; NOT comparable, since the answers differ: {', '.join(wrong)}" if wrong else ""
     return said + differing + unable
+
+
+def _predicted(bench: Bench, name: str) -> str:
+    """What `sayu plan` foresaw of a way, in seconds; a dash where the engine is not calibrated."""
+    return f"{bench.predicted[name]:.1f}" if name in bench.predicted else "–"
 
 
 def print_bench(bench: Bench) -> None:

@@ -25,9 +25,11 @@ TRANSFORMERS = Variant("transformers", {"engine": "transformers", "order": "fuse
 PLAIN_VLLM = Variant("+ vLLM", {"prefix_cache": False, "order": "full"}, in_order=False)
 PREFIX_CACHE = Variant("+ prefix cache", {"order": "full"}, in_order=False)
 PAIR_ORDER = Variant("+ pair order", {"order": "full"})
+# room for the KV of every pair of a bench, which are some hundred
+TO_HOST = Variant("+ KV to host memory", {"order": "full", "kv_offload_gib": 4})
 CHUNKED = Variant("+ chunked", {"order": "chunked"})
 FUSED = Variant("+ fused", {"order": "fused"})
-LADDER = (TRANSFORMERS, PLAIN_VLLM, PREFIX_CACHE, PAIR_ORDER, CHUNKED, FUSED)
+LADDER = (TRANSFORMERS, PLAIN_VLLM, PREFIX_CACHE, PAIR_ORDER, TO_HOST, CHUNKED, FUSED)
 
 
 def ladder(quantised: Path | None, transformers: bool) -> tuple[Variant, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flows.support.in_prefect import in_prefect, log_to_stderr
-from flows.support.measuring import bench
+from flows.support.measuring import bench, plan
 from flows.support.options import date_option, settings_options
 from flows.support.rules import rules
 from tasks.errors import SayuError
@@ -76,7 +76,9 @@ def backfill(start: str, end: str, only: "Only", dry_run: bool, as_json: bool, *
     _check_request(first, settings)
     read_range(first, last, settings)
     if dry_run:
-        print_plan(preview_backfill(first, last, only, settings), as_json)
+        from planner.predict import fill_in
+
+        print_plan(fill_in(preview_backfill(first, last, only, settings), settings), as_json)
         return
     done = in_prefect("backfill", start=first, end=last, only=only, settings=settings)
     print_done(done, as_json)
@@ -154,6 +156,7 @@ def prune(dry_run: bool, as_json: bool, **options: Any) -> None:
 
 cli.add_command(bench)
 cli.add_command(rules)
+cli.add_command(plan)
 
 
 @cli.command()

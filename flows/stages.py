@@ -11,6 +11,7 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 
 from checks.gate import Gate
+from planner.predict import predict_run
 from tasks.check import check_date
 from tasks.decide import decide_chunk
 from tasks.extract import extract_candidates
@@ -46,6 +47,14 @@ def stage(name: str, function: Callable[Concatenate[Run, P], R], said: str = "")
     return _as_task(name, timed, name)  # type: ignore[no-any-return]
 
 
+def plan_and_predict(run: Run) -> int:
+    """Plan the run, and say beforehand what it will take where that is known; returns how many chunks there are."""
+    chunks = plan_chunks(run)
+    if chunks and (predicted := predict_run(run)):
+        logger.info("%-9s the engine will take about %.0f s", "predict", predicted.engine_seconds)
+    return chunks
+
+
 def report_and_show(run: Run, gate: Gate, publication: Publication | None) -> Summary:
     """Write the report, and show its short form in the Prefect UI."""
     summary = report_date(run, gate, publication)
@@ -66,7 +75,7 @@ set_aside = stage("set aside", set_candidates_aside)
 screen = stage("screen", screen_candidates, "{:,} turned away by rules")
 reuse = stage("reuse", reuse_results, "{:,} found in the result store")
 rank = stage("rank", rank_candidates, "{:,} not worth a call")
-plan = stage("plan", plan_chunks, "{:,} chunks")
+plan = stage("plan", plan_and_predict, "{:,} chunks")
 skip_plan = stage("skip plan", plan_nothing)
 # A task run for each chunk and stage, which costs some 4 ms here and 10 ms in the server; chunks overlap, so the shard
 # times them together.

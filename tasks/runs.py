@@ -151,7 +151,7 @@ def open_run(ds: dt.date, settings: Settings) -> Iterator[Run]:
             run.folder.mkdir(parents=True, exist_ok=True)
             run = run.model_copy(update={"met_before": (run.folder / "manifest.json").exists()})
             run = run.model_copy(update={"settings": fresh_together([run])})
-            for stale in ("timings.json", "engine.json", "reuse.json"):
+            for stale in ("timings.json", "engine.json", "reuse.json", "predicted.json"):
                 (run.folder / stale).unlink(missing_ok=True)
             for failure in (run.folder / "failures").glob("*.parquet"):
                 failure.unlink()

@@ -72,6 +72,8 @@ class Settings(BaseSettings):
     gpu_memory_utilization: float = Field(0.9, gt=0, le=1, description="Share of the GPU's memory for the engine")
     kv_tokens: int | None = Field(None, ge=256, description="KV room in tokens, to make it smaller than it is")
 
+    # vLLM's own: what the KV room has no place for moves to host memory and back. Chunks leave nothing to be moved.
+    kv_offload_gib: float | None = Field(None, gt=0, description="Host memory for KV that is evicted, in GiB")
     prefix_cache: bool = Field(True, description="Find prompts again that were read before; off only to measure it")
 
     threshold: float = Field(0.5, gt=0, le=1, description="A pair is written when its p_skip is below this")

@@ -124,7 +124,8 @@ def reuse_line(hits: Hits) -> str:
 def time_line(summary: Summary) -> str:
     """Seconds per stage, in the order in which they ran."""
     stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in summary.seconds.items())
-    return f"seconds        {stages}; the engine itself {summary.engine_seconds:.1f}"
+    predicted = f" (predicted {summary.predicted.engine_seconds:.1f})" if summary.predicted else ""
+    return f"seconds        {stages}; the engine itself {summary.engine_seconds:.1f}{predicted}"
 
 
 def _verdict(summary: Summary) -> str:

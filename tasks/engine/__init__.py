@@ -230,7 +230,7 @@ def engine_settings(settings: Settings) -> str:
     """The settings that an engine is started with, as JSON: equal ones can share an engine."""
     started_with = {
         "engine", "model", "recording", "servers", "dtype", "max_model_len", "max_num_seqs", "max_num_batched_tokens",
-        "kv_cache_gib", "kv_tokens", "prefix_cache", "gpu_memory_utilization",
+        "kv_cache_gib", "kv_tokens", "kv_offload_gib", "prefix_cache", "gpu_memory_utilization",
     }  # fmt: skip
     return settings.model_dump_json(include=started_with)
 

@@ -201,6 +201,7 @@ def _load(settings: Settings) -> Any:
         gpu_memory_utilization=settings.gpu_memory_utilization,
         max_num_batched_tokens=settings.max_num_batched_tokens,
         enable_prefix_caching=settings.prefix_cache,
+        kv_offloading_size=settings.kv_offload_gib,
         block_size=block_size,
         # compiling takes minutes on a CPU and gains little there
         enforce_eager=on_cpu,

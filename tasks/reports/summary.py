@@ -47,6 +47,14 @@ class Tokens(BaseModel):
         return self.computed + self.generated
 
 
+class Predicted(BaseModel):
+    """What was foreseen of the engine before it was asked: prompt tokens that it reads, and its seconds."""
+
+    model_config = ConfigDict(frozen=True)
+    computed: int
+    engine_seconds: float
+
+
 class Summary(BaseModel):
     """A date in numbers. `outcomes` add up to `candidates`."""
 
@@ -71,6 +79,7 @@ class Summary(BaseModel):
     cache: Cache | None = None  # None: no engine with a prefix cache was asked
     attempts: Attempts | None = None  # None: a run from before texts were asked for again
     max_characters: int = MAX_CHARACTERS
+    predicted: Predicted | None = None  # None: nobody knew this engine
     verdict: str
     reasons: tuple[str, ...]
     publication_id: int | None
@@ -137,6 +146,7 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
         attempts=attempts,
         max_characters=run.settings.max_characters,
         engine_seconds=engine_seconds,
+        predicted=read_predicted(run),
         verdict=gate.verdict.value,
         reasons=gate.reasons,
         publication_id=publication.publication_id if publication else None,
@@ -157,6 +167,13 @@ def summarize(run: Run, outcomes: pl.DataFrame, gate: Gate, publication: Publica
 def read_engine_seconds(run: Run) -> float:
     """Seconds that the engine was at work in this run; 0 where it was not asked."""
     return float(run.read_json("engine")["busy_seconds"]) if (run.folder / "engine.json").exists() else 0.0
+
+
+def read_predicted(run: Run) -> Predicted | None:
+    """What was foreseen of this run, as `predicted.json` in the run folder; None where nothing was."""
+    if not (run.folder / "predicted.json").exists():
+        return None
+    return Predicted.model_validate(run.read_json("predicted"))
 
 
 def read_drift(run: Run) -> Drift | None:

@@ -213,6 +213,11 @@ WORDS: dict[str, tuple[str, str]] = {
     "cached": ("found in the cache", "캐시 적중"),
     "generated": ("written", "생성"),
     "seconds": ("seconds", "초"),
+    "predicted_line": (
+        "The engine took {seconds:.1f} s and read {computed} prompt tokens; predicted were {seconds_before:.1f} s and "
+        "{computed_before}.",
+        "엔진 {seconds:.1f}초, 읽은 프롬프트 토큰 {computed}개. 예측: {seconds_before:.1f}초, {computed_before}개.",
+    ),
     "cache_title": ("What became of the prompt tokens", "프롬프트 토큰의 내역"),
     "cache_prompt": ("prompt tokens, order {order}", "프롬프트 토큰, 순서 {order}"),
     "cache_cached": ("found in the cache", "캐시에서 찾음"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench import Bench, Row, summarise
-from benchmarks.bench_report import verdict, write_bench
+from benchmarks.bench_report import cells, verdict, write_bench
 from benchmarks.sweep import choose, write_tuned
 from benchmarks.trial import Trial
 from benchmarks.variants import CHUNKED, FUSED, Variant
@@ -49,9 +49,17 @@ def test_the_files_say_what_was_measured_on_what(tmp_path: Path) -> None:
     text = (tmp_path / "two.md").read_text(encoding="utf-8")
     assert "2 pairs, 1 of them written" in text
     assert "KV room 4,096 tokens" in text
-    assert "| + fused | 2.0 (2.0–2.0) | 1.0 | 2.00 |" in text
+    assert "| + fused | 2.0 (2.0–2.0) | – | 1.0 | 2.00 |" in text
     assert Bench.model_validate_json((tmp_path / "two.json").read_text(encoding="utf-8")).rows[1].name == "+ fused"
     assert (tmp_path / "two.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_way_that_does_not_run_is_said_in_the_engines_words_with_what_was_predicted() -> None:
+    made = bench((FUSED, [trial(2.0)]))
+    given = {"not_run": {"+ KV to host memory": "no GPU"}, "predicted": {"+ KV to host memory": 3.25, "+ fused": 2.1}}
+    made = made.model_copy(update=given)
+    assert verdict(made).endswith("; + KV to host memory not run: no GPU (predicted: 3.2 s)")
+    assert cells(made, made.rows[0])[2] == "2.1"
 
 
 def row(seconds: float, text: str = "a", **settings: int) -> Row:
