@@ -28,7 +28,10 @@ def frontier_chart(points: Sequence[Point], chosen: Point | None) -> str:
     ]
     frame = pl.DataFrame(rows, schema=["kind", "speed", "per_gpu", "colour"], orient="row")
     x = alt.X(
-        "speed:Q", title="tokens a second of one request", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(tickCount=5)
+        "speed:Q",
+        title="tokens a second of one request",
+        scale=alt.Scale(type="log", nice=False),
+        axis=alt.Axis(tickCount=5),
     )
     y = alt.Y("per_gpu:Q", title="requests a second and GPU")
     colour = alt.Color("colour:N", scale=None)
