@@ -21,7 +21,9 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
     for name, field in reversed(Settings.model_fields.items()):
         default = "" if field.default in (None, ()) else f" [default: {_shown(field.default)}]"
         text = f"{field.description}{default}"
-        alone = {"is_flag": False, "flag_value": "true"} if field.annotation is bool else {}  # `--fresh` will do
+        alone: dict[str, Any] = {}
+        if field.annotation is bool:  # `--fresh` will do for `--fresh true`
+            alone = {"is_flag": False, "flag_value": "true"}
         command = click.option(f"--{name.replace('_', '-')}", name, help=text, metavar="", **alone)(command)
     return click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")(command)
 
