@@ -60,9 +60,8 @@ def main(true: Path, false: Path, recipes: Path, axes: int, embedding_model: str
         "baskets": by_baskets,
     }
     rows, baskets = read(true, false, recipes)
-    click.echo(
-        f"{rows['true'].sum():,} pairs, {(~rows['true']).sum():,} non-pairs, {baskets.contents.shape[0]:,} baskets"
-    )
+    shown = (int(rows["true"].sum()), int((~rows["true"]).sum()), baskets.contents.shape[0])
+    click.echo("{:,} pairs, {:,} non-pairs, {:,} baskets".format(*shown))
     for name, method in methods.items():
         seen = auc(method(rows, baskets), rows["true"])
         held_out, dropped = (np.mean(list(hold_out(method, rows, baskets, whole))) for whole in (False, True))

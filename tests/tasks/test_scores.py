@@ -115,6 +115,17 @@ def test_an_item_that_stood_in_no_basket_has_nothing_to_be_ranked_by(baskets: Ba
     assert score_by_baskets(pairs((NEW_MILK, ITEMS[2])), read_baskets_of_nothing()).tolist() == [0]
 
 
+@pytest.mark.parametrize("met", [[], [(0, 1)], [(0, 1), (2, 3)]])
+def test_baskets_in_which_hardly_anything_meets_rank_as_well(met: list[tuple[int, int]]) -> None:
+    table = np.eye(40, dtype=np.float32)
+    for one, other in met:
+        table[one, other] = 1
+    hardly = Baskets(np.arange(40), [f"상품 {number}" for number in range(40)], sparse.csc_array(table))
+    first, *others = score_by_baskets(pairs(*(((0, ""), (other, "")) for other in range(1, 40))), hardly)
+    assert np.isfinite(others).all()
+    assert first > max(others) if met else first == 0
+
+
 def read_baskets_of_nothing() -> Baskets:
     return Baskets(np.empty(0, np.int64), [], sparse.csc_array((0, 0), dtype=np.float32))
 
