@@ -7,9 +7,9 @@ has a column `ingredients`, a JSON list a row: each recipe stands for a past bas
 non-pair) that stand in the right order: 0.5 is chance.
 
 *Seen*: past baskets are all recipes. A pair that was found in the same recipes has met in them, so this says only that
-counting works. *Held out*: a fifth of the pairs at a time is ranked by baskets in which none of them meets, as if these
-dishes had never been bought for: of the two ingredients one, drawn by chance, is taken out of every basket that has
-both. *Dropped*: the same, but the whole basket goes.
+counting works. *Held out*: a fifth of the pairs and of the non-pairs at a time is ranked by baskets in which none of
+them meets, as if those dishes had never been bought for: of the two ingredients one, drawn by chance, is taken out of
+every basket that has both. *Dropped*: the same, but the whole basket goes.
 
 Each method is one of `rank_by`; `popularity` (the baskets of the one times those of the other) is beside them: where
 non-pairs are of rarer things than pairs, it flatters whatever leans on it.
@@ -97,7 +97,7 @@ def hold_out(method: Method, rows: pl.DataFrame, baskets: Baskets, whole: bool) 
         table = baskets.contents.toarray()
         dropped = np.zeros(len(table), dtype=bool)
         some = rows.filter(pl.Series(fold == number))
-        for one, other in some.filter("true").select("recommended_item_id", "reason_item_id").iter_rows():
+        for one, other in some.select("recommended_item_id", "reason_item_id").iter_rows():
             met = np.flatnonzero(table[:, one] * table[:, other])
             dropped[met] = True
             if not whole:

@@ -26,7 +26,7 @@ logger = logging.getLogger("sayu")
 STATEMENT = HOME / "sql" / "list_past_baskets.sql"
 
 # Few enough to be what many items have in common. (`python -m benchmarks.rank --axes N` tries others.)
-AXES = 5
+AXES = 8
 
 Places = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
