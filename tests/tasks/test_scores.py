@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
 
 from demo.build_source import write_source
 from tasks.baskets import Baskets, read_baskets
 from tasks.embedding import Vectors
 from tasks.errors import SourceError
-from tasks.scores import LEAST_LIFT, score_by_both, score_by_lift, score_by_names
+from tasks.scores import score_by_baskets, score_by_lift, score_by_names
 from tests.shop import DS
 
 # The first number is what a name is about, the others its own: two kinds of milk, of cereal, of cabbage, of soap.
@@ -26,7 +27,7 @@ ITEMS = [
     (6, "배추 반 통"),
     (7, "비누"),
 ]
-NEW_MILK, NEW_CEREAL, NEW_CABBAGE = (101, "우유 신제품"), (102, "시리얼 신제품"), (103, "배추 신제품")
+NEW_MILK = (101, "우유 신제품")
 # Milk stands with cereal, cabbage with soap; 우유 1L has never met 시리얼 쌀 itself.
 CONTENTS = [[1, 3], [2, 3], [2, 4], [5, 7], [6, 7], [5, 7], [1, 3], [2, 4]]
 
@@ -85,24 +86,48 @@ def test_lift_knows_only_who_met(baskets: Baskets) -> None:
     assert new == 1
 
 
-def test_both_expects_of_new_names_what_baskets_taught_of_those_alike(baskets: Baskets) -> None:
-    alike, apart, same = score_by_both(
-        pairs((NEW_MILK, NEW_CEREAL), (NEW_MILK, NEW_CABBAGE), (NEW_MILK, ITEMS[1])), baskets, embed
-    )
-    assert alike > 2 > 1 > apart
-    assert same < alike  # two kinds of milk are near to each other, and never in one basket
+def test_what_met_most_comes_first(baskets: Baskets) -> None:
+    often, never = score_by_baskets(pairs((ITEMS[0], ITEMS[2]), (ITEMS[0], ITEMS[4])), baskets)
+    assert often > 4 > 0.1 > abs(never)
 
 
-def test_both_lets_names_speak_where_items_have_not_met(baskets: Baskets) -> None:
-    taught, apart = score_by_both(pairs((ITEMS[0], ITEMS[3]), (ITEMS[0], ITEMS[5])), baskets, embed)
-    assert taught > apart
-    met = score_by_both(pairs((ITEMS[0], ITEMS[2])), baskets, embed)
-    assert met > taught
+def test_of_pairs_that_have_not_met_those_that_go_with_the_same_third_come_first(baskets: Baskets) -> None:
+    alike, apart = score_by_baskets(pairs((ITEMS[0], ITEMS[3]), (ITEMS[0], ITEMS[6])), baskets)
+    assert baskets.together([1], [4])[0] == 0
+    assert alike > 0.1 > abs(apart)
 
 
-def test_no_lift_is_below_what_a_lift_can_be(baskets: Baskets) -> None:
-    everything = [(one, other) for one in ITEMS for other in ITEMS if one != other]
-    assert score_by_both(pairs(*everything), baskets, embed).min() >= LEAST_LIFT / 10
+def test_a_few_axes_of_many_items_are_those_of_the_whole_table(baskets: Baskets) -> None:
+    everything = [(one, other) for one, _ in ITEMS for other, _ in ITEMS]
+    ones, others = zip(*everything, strict=True)
+    whole, partial = (baskets.expected(ones, others, axes) for axes in (3, 2))
+    assert len(ITEMS) == 2 * 3 + 1 > 2 * 2 + 1  # the one is decomposed as a whole, the other is not
+    strengths, directions = baskets._axes(3)
+    two = np.argsort(-np.abs(strengths))[:2]
+    sizes = np.sqrt([4, 6, 6, 4, 4, 2, 6])
+    rows = directions[:, two] * sizes[:, None]
+    assert partial == pytest.approx(((rows * strengths[two]) @ rows.T).ravel())
+    assert whole != pytest.approx(partial)
+
+
+def test_an_item_that_stood_in_no_basket_has_nothing_to_be_ranked_by(baskets: Baskets) -> None:
+    assert score_by_baskets(pairs((NEW_MILK, ITEMS[2])), baskets).tolist() == [0]
+    assert score_by_baskets(pairs((NEW_MILK, ITEMS[2])), read_baskets_of_nothing()).tolist() == [0]
+
+
+@pytest.mark.parametrize("met", [[], [(0, 1)], [(0, 1), (2, 3)]])
+def test_baskets_in_which_hardly_anything_meets_rank_as_well(met: list[tuple[int, int]]) -> None:
+    table = np.eye(40, dtype=np.float32)
+    for one, other in met:
+        table[one, other] = 1
+    hardly = Baskets(np.arange(40), [f"상품 {number}" for number in range(40)], sparse.csc_array(table))
+    first, *others = score_by_baskets(pairs(*(((0, ""), (other, "")) for other in range(1, 40))), hardly)
+    assert np.isfinite(others).all()
+    assert first > max(others) if met else first == 0
+
+
+def read_baskets_of_nothing() -> Baskets:
+    return Baskets(np.empty(0, np.int64), [], sparse.csc_array((0, 0), dtype=np.float32))
 
 
 def test_names_alone_are_near_where_they_are_of_one_kind() -> None:
@@ -110,12 +135,11 @@ def test_names_alone_are_near_where_they_are_of_one_kind() -> None:
     assert 1 >= near > 0 > far
 
 
-@pytest.mark.parametrize("swapped", [False, True])
-def test_a_score_depends_on_the_pair_alone(baskets: Baskets, swapped: bool) -> None:
+def test_a_score_depends_on_the_pair_alone_whichever_way_round(baskets: Baskets) -> None:
     some = [(ITEMS[0], ITEMS[3]), (NEW_MILK, ITEMS[2]), (ITEMS[4], ITEMS[6])]
-    together = score_by_both(pairs(*([(b, a) for a, b in some] if swapped else some)), baskets, embed)
-    alone = [score_by_both(pairs(pair), baskets, embed)[0] for pair in some]
-    assert together.tolist() == pytest.approx(alone)
+    together = score_by_baskets(pairs(*some), baskets)
+    assert together == pytest.approx(score_by_baskets(pairs(*((b, a) for a, b in some)), baskets))
+    assert together == pytest.approx([score_by_baskets(pairs(pair), baskets)[0] for pair in some])
 
 
 def test_a_source_without_baskets_is_named(tmp_path: Path, source: str) -> None:
