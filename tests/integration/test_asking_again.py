@@ -53,6 +53,7 @@ def test_the_cached_share_of_generate_does_not_fall(summaries: dict[str, Summary
     assert once.cache
     assert again.cache
     assert once.cache.share_again
+    assert again.cache.share_again
     assert again.cache.again_hoped_for > once.cache.again_hoped_for
     assert again.cache.share_again == pytest.approx(1, abs=0.01)
     assert again.cache.share_again >= once.cache.share_again

@@ -66,16 +66,16 @@ def test_by_pair_a_date_finds_what_another_basket_asked(settings: Settings) -> N
                for place, item in enumerate([2, 3, 4, more])]  # fmt: skip
     pairs = [(ds, "b1", *pair) for ds in DATES for pair in PAIRS[:3]]
     write_source(Path(settings.source), ITEMS, baskets, pairs)
-    assert count_work(DATES, settings) == dict.fromkeys(DATES, (3, 0, 3))
+    assert count_work(DATES, settings) == dict.fromkeys(DATES, Work(3, 0, 3))
     by_pair = settings.model_copy(update={"reuse_key": "pair"})
-    assert count_work(DATES, by_pair) == {FIRST: (3, 0, 3), SECOND: (3, 3, 0), THIRD: (3, 3, 0)}
+    assert count_work(DATES, by_pair) == {FIRST: Work(3, 0, 3), SECOND: Work(3, 3, 0), THIRD: Work(3, 3, 0)}
 
 
 def test_each_outcome_expires_in_its_own_time(settings: Settings) -> None:
     run_date(THIRD, settings)  # five pairs of six, of them one skip
-    assert count_work([THIRD], settings.model_copy(update={"skipped_ttl_days": 1e-9})) == {THIRD: (6, 4, 1)}
+    assert count_work([THIRD], settings.model_copy(update={"skipped_ttl_days": 1e-9})) == {THIRD: Work(6, 4, 1)}
     no_skips = {"result_ttl_days": 1e-9, "skipped_ttl_days": 30}
-    assert count_work([THIRD], settings.model_copy(update=no_skips)) == {THIRD: (6, 1, 4)}
+    assert count_work([THIRD], settings.model_copy(update=no_skips)) == {THIRD: Work(6, 1, 4)}
 
 
 def test_a_fresh_range_asks_everything_once(settings: Settings) -> None:
