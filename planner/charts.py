@@ -27,17 +27,8 @@ def frontier_chart(points: Sequence[Point], chosen: Point | None) -> str:
         for point in frontier([point for point in points if point.kind == kind])
     ]
     frame = pl.DataFrame(rows, schema=["kind", "speed", "per_gpu", "colour"], orient="row")
-<<<<<<< HEAD
-    x = alt.X(
-        "speed:Q",
-        title="tokens a second of one request",
-        scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(tickCount=5),
-    )
-=======
     axis, scale = alt.Axis(tickCount=5), alt.Scale(type="log", nice=False)
     x = alt.X("speed:Q", title="tokens a second of one request", scale=scale, axis=axis)
->>>>>>> sayu-plan
     y = alt.Y("per_gpu:Q", title="requests a second and GPU")
     colour = alt.Color("colour:N", scale=None)
     base = alt.Chart(frame).encode(x=x, y=y, color=colour)
