@@ -94,7 +94,8 @@ def find_all(
             with duckdb.connect() as connection:
                 connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")  # it writes to stdout
                 connection.register("wanted", wanted)
-                values = {"files": [str(file) for file in files], "oldest": since, "columns": list(names)}
+                pattern = f"^({'|'.join(names)})$"  # a list of names would be an error where old files lack one
+                values = {"files": [str(file) for file in files], "oldest": since, "columns": pattern}
                 found: pl.DataFrame = connection.sql(_statement("find_results"), params=values).pl()
                 return found.pipe(_as_now, kind).pipe(conform, schema)
         except (duckdb.Error, pl.exceptions.PolarsError) as error:  # unreadable, or of other columns or types

@@ -297,7 +297,7 @@ def test_a_large_file_is_written_again_when_most_of_it_has_expired(run: Run, mon
     expired = {f"old {number}": NOW - 40 * DAY for number in range(1200)}
     large = decided(store, "large", expired | {f"key {number}": NOW - DAY for number in range(400)})
     decided(store, "small", {"another": NOW - DAY})
-    monkeypatch.setattr("tasks.old.MERGED_BYTES", 1.5 * large.stat().st_size)
+    monkeypatch.setattr("tasks.old.MERGED_BYTES", 1.9 * large.stat().st_size)
     assert numbers(prune_store(run.settings)) == {"small files of decisions": 2}
     (merged,) = list_results(store, "decisions")
     assert pl.read_parquet(merged).height == 401

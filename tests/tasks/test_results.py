@@ -188,7 +188,8 @@ def test_every_result_of_a_key_is_found_where_all_are_asked_for(tmp_path: Path) 
     assert sorted(rows["p_skip"]) == [0.1, 0.9]
     assert find_all(tmp_path, "decisions", pl.Series(["a"]), NOW)["p_skip"].to_list() == [0.9]
     columns = ("key", "p_skip", "finished_at")
-    assert find_all(tmp_path, "decisions", pl.Series(["a"]), columns=columns).equals(rows.select(columns))
+    few = find_all(tmp_path, "decisions", pl.Series(["a"]), columns=columns)
+    assert few.sort("p_skip").equals(rows.select(columns).sort("p_skip"))
     assert find_all(tmp_path, "texts", pl.Series(["a"]), columns=("key", "passed")).columns == ["key", "passed"]
 
 
