@@ -25,7 +25,7 @@ logger = logging.getLogger("sayu")
 STATEMENT = HOME / "sql" / "list_past_baskets.sql"
 
 # Few enough to be what many items have in common: with 5, 8 and 12 pairs that had not met were ranked with an AUC of
-# 0.862, 0.866 and 0.854 (`python -m benchmarks.rank --axes N`).
+# 0.86, 0.87 and 0.85 (`python -m benchmarks.rank --axes N`).
 AXES = 8
 # Subspace iteration: some more axes and a few turns bring the strongest near enough, at a cost known before.
 SPARE_AXES, TURNS = 8, 8
