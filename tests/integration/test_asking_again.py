@@ -52,11 +52,9 @@ def test_the_cached_share_of_generate_does_not_fall(summaries: dict[str, Summary
     once, again = summaries["once"], summaries["again"]
     assert once.cache
     assert again.cache
-    assert once.cache.share_again
-    assert again.cache.share_again
     assert again.cache.again_hoped_for > once.cache.again_hoped_for
     assert again.cache.share_again == pytest.approx(1, abs=0.01)
-    assert again.cache.share_again >= once.cache.share_again
+    assert (again.cache.share_again or 0) >= (once.cache.share_again or 1)
     shares = [one.generate.cached / one.generate.prompt for one in (once, again)]
     assert shares[1] == pytest.approx(shares[0], abs=0.01)
 
