@@ -11,7 +11,7 @@ from uuid import UUID
 import polars as pl
 import pytest
 from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import FlowFilter, FlowFilterName
+from prefect.client.schemas.filters import FlowFilter, FlowFilterName, FlowRunFilter, FlowRunFilterId
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from tasks.engine import close_engine
@@ -75,8 +75,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory, server: Server, source: Pat
     ):
         done = server.sayu(folder, "daily", "--json", *arguments)
     with temporary_settings({PREFECT_API_URL: server.url}), get_client(sync_client=True) as client:
-        shards = client.read_flow_runs(flow_filter=FlowFilter(name=FlowFilterName(any_=["shard"])))
-        tasks = client.read_task_runs(flow_filter=FlowFilter(name=FlowFilterName(any_=["shard"])))
+        runs = client.read_flow_runs(flow_filter=FlowFilter(name=FlowFilterName(any_=["shard"])))
+        # one database serves all tests of a session: only the shards of this store are meant
+        shards = [run for run in runs if run.parameters["store"] == str(folder / "store")]
+        of_shards = FlowRunFilter(id=FlowRunFilterId(any_=[shard.id for shard in shards]))
+        tasks = client.read_task_runs(flow_run_filter=of_shards)
     # Prefect now and then loses this label: the worker and the run write theirs at the same time
     workers = {shard.id: str(shard.labels.get("prefect.worker.name", UNKNOWN)) for shard in shards}
     return Shared(
