@@ -78,7 +78,8 @@ def test_every_prompt_is_read_once_without_a_cache(parts: list[tuple[int, int]],
     asks = [Ask(prefix, length, answer) for prefix, length in prompts_of(parts)]
     done = simulate(shape, [[iter([asks])]])
     assert sum(done.steps.prompt) == computed(asks) == sum(ask.length for ask in asks)
-    assert sum(done.steps.answers) == len(asks) * (answer - 1)  # its first token comes with the prompt
+    assert sum(done.steps.begun) == len(asks)  # an answer's first token comes with its prompt
+    assert sum(done.steps.answers) == len(asks) * (answer - 1)
     assert done.preemptions == 0
 
 
