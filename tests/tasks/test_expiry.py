@@ -1,6 +1,7 @@
 """Which stored results still count: as long as what they say allows, and never longer than asked for."""
 
 import datetime as dt
+from typing import Any
 
 import polars as pl
 import pytest
@@ -9,7 +10,7 @@ from tasks.expiry import ANY_AGE_DAYS, Oldest, at_any_age
 from tasks.settings import Settings
 
 NOW = dt.datetime(2026, 11, 28, 12, tzinfo=dt.UTC)
-TIMES = {"result_ttl_days": 20, "skipped_ttl_days": 30, "rejected_ttl_days": 10}
+TIMES: dict[str, Any] = {"result_ttl_days": 20, "skipped_ttl_days": 30, "rejected_ttl_days": 10}
 
 
 def counting(oldest: Oldest, kind: str, said: str, *values: object) -> list[int]:

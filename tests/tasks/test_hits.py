@@ -1,6 +1,7 @@
 """What was found, counted: every pair once, by age and by outcome."""
 
 import datetime as dt
+from typing import Any
 
 import polars as pl
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from tasks.hits import FOUND, count_hits
 
 NOW = dt.datetime(2026, 11, 28, 12, tzinfo=dt.UTC)
-SCHEMA = {"hit": pl.String, "stored_as": pl.String, "stored_at": pl.Datetime("us", "UTC")}
+SCHEMA: dict[str, Any] = {"hit": pl.String, "stored_as": pl.String, "stored_at": pl.Datetime("us", "UTC")}
 outcomes = st.sampled_from(["published", "skipped", "rejected"])
 times = st.integers(-60, 60 * 24 * 60).map(lambda minutes: NOW - dt.timedelta(minutes=minutes))
 found = st.tuples(st.just(FOUND), outcomes, times)
