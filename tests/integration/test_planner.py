@@ -38,7 +38,6 @@ def test_computed_tokens_are_predicted_within_two_percent_in_every_order(demo_so
         "dtype": "float32",
         "kv_tokens": SMALL_ROOM,
         "max_model_len": SHORT,
-        "attempts": 1,  # what is asked again depends on what is written
         "rules": None,
     }
     settings = Settings(**given, chunk_share=1.0, store=tmp_path / "store")
