@@ -71,7 +71,7 @@ def ordered_pairs(pairs: int, settings: Settings) -> pl.DataFrame:
 
     with tempfile.TemporaryDirectory(prefix="sayu-plan-") as folder:
         source = build_large_source(Path(folder) / "source.duckdb", pairs)
-        there = {"source": str(source), "store": Path(folder) / "store"}
+        there = {"source": str(source), "store": Path(folder) / "store", "rules": None}  # its items come in many sizes
         return ordered_prompts(DATE, settings.model_copy(update=there))
 
 
