@@ -414,7 +414,7 @@ shops = st.builds(Settings, result_ttl_days=st.sampled_from([5, 30]), skipped_tt
 spoken = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40 * 24), st.booleans()), max_size=8)  # hours ago
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(shop=shops, files=st.lists(spoken, min_size=1, max_size=6), room=st.integers(500, 20_000))
 def test_what_is_found_does_not_change_whatever_results_say_and_however_long_they_count(
     shop: Settings, files: list[list[tuple[str, int, bool]]], room: int
