@@ -69,12 +69,13 @@ def test_what_was_found_in_the_store_is_said_by_its_age_and_by_what_it_was(run: 
     later = run.model_copy(update={"settings": settings, "started_at": run.started_at + dt.timedelta(days=3)})
     summary = whole_day(later, mixed_answer)
     assert summary.reuse is not None
-    (row,) = summary.reuse.seen
-    assert (row.name, row.pairs, row.published, row.skipped) == ("found_week", 5, 4, 1)
+    found, failed = summary.reuse.seen
+    assert (found.name, found.pairs, found.published, found.skipped) == ("found_week", 4, 3, 1)
+    assert (failed.name, failed.pairs) == ("decided", 1)  # its text failed, and is too old by now
     text = " ".join(Page(run.folder / "report.html").text.split())
-    assert "5 of 5 pairs needed nothing from the model." in text
-    assert "found, 1 to 7 days 5 4 1 –" in text
-    assert reuse_line(summary.reuse) == "result store   5 found, 1 to 7 days"
+    assert "4 of 5 pairs needed nothing from the model." in text
+    assert "found, 1 to 7 days 4 3 1 –" in text
+    assert reuse_line(summary.reuse).startswith("result store   4 found, 1 to 7 days; 1 decided before")
 
 
 def test_a_fresh_day_by_pair_says_so(tmp_path: Path, source: Path) -> None:
