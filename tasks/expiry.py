@@ -51,14 +51,16 @@ class Oldest(NamedTuple):
         A decision to write serves a text that passed as well as one that failed, so it counts as long as either.
         """
         either = min(self.published, self.rejected)
+        said_no, else_ = {"decisions": (self.skipped, either), "texts": (self.rejected, self.published)}.get(
+            kind, (either, either)
+        )
+        return pl.col("finished_at") >= pl.when(self.says_no(kind)).then(pl.lit(said_no)).otherwise(pl.lit(else_))
+
+    def says_no(self, kind: str) -> pl.Expr:
+        """Whether a row is a skip, or a text that failed: results of one key that expire in different times."""
         if kind == "decisions":
-            oldest = pl.when(pl.col("p_skip") >= self.threshold).then(pl.lit(self.skipped)).otherwise(pl.lit(either))
-        elif kind == "texts":
-            failed = pl.col("passed").eq_missing(pl.lit(False))
-            oldest = pl.when(failed).then(pl.lit(self.rejected)).otherwise(pl.lit(self.published))
-        else:
-            oldest = pl.lit(either)
-        return pl.col("finished_at") >= oldest
+            return pl.col("p_skip") >= self.threshold
+        return pl.col("passed").eq_missing(pl.lit(False)) if kind == "texts" else pl.lit(False)
 
 
 def at_any_age(settings: Settings) -> Settings:

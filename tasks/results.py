@@ -127,16 +127,19 @@ def valid_share(kind: Kind, file: Path, oldest: Oldest) -> float | None:
 def merge_results(store: Path, kind: Kind, files: Sequence[Path], oldest: Oldest) -> None:
     """Store the results of many files in one more file, after which the many may be removed.
 
-    Of each key the newest result is kept; those that are too old are left out. Until the files are removed, a key is
-    found twice, which does no harm.
+    Of each key the newest result is kept, and the newest that says otherwise, which may count for longer; those that
+    are too old are left out. Until the files are removed, a key is found twice, which does no harm.
 
     Raises:
         StoreError: a file can't be read, or the store can't be written. Nothing is lost.
     """
     frames = [rows for file in files if (rows := _read_or_set_aside(store, kind, file)) is not None]
-    newest = newest_results(pl.concat([SCHEMAS[kind].to_frame(), *frames]), kind, oldest)
+    rows = pl.concat([SCHEMAS[kind].to_frame(), *frames]).filter(oldest.counts(kind))
+    newest = (
+        rows.with_columns(_no=oldest.says_no(kind)).sort("finished_at").unique([*IDENTITY[kind], "_no"], keep="last")
+    )
     if not newest.is_empty():
-        write_results(store, kind, f"merged-{uuid.uuid4().hex[:12]}", newest)
+        write_results(store, kind, f"merged-{uuid.uuid4().hex[:12]}", newest.drop("_no"))
 
 
 def _mended(store: Path, kind: Kind, files: Sequence[Path]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from checks.gate import Verdict
@@ -414,6 +414,7 @@ shops = st.builds(Settings, result_ttl_days=st.sampled_from([5, 30]), skipped_tt
 spoken = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 40 * 24), st.booleans()), max_size=8)  # hours ago
 
 
+@example(Settings(result_ttl_days=5, rejected_ttl_days=2), [[("a", 49, False)], [("a", 50, True)]], 6_000)
 @settings(max_examples=8)
 @given(shop=shops, files=st.lists(spoken, min_size=1, max_size=6), room=st.integers(500, 20_000))
 def test_what_is_found_does_not_change_whatever_results_say_and_however_long_they_count(
