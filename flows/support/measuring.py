@@ -31,7 +31,7 @@ def bench(as_json: bool, out: Path, name: str, **options: Any) -> None:
 @click.group(invoke_without_command=True)
 @click.option("--ds", help="A date to plan [default: yesterday in Asia/Seoul]", metavar="DATE")
 # Seven real days' worth; each prompt is simulated, and more of them tell nothing new.
-@click.option("--pairs", type=click.IntRange(1, 1_000_000), help="So many pairs in the demo shop's shape instead", metavar="N")
+@click.option("--pairs", type=click.IntRange(1, 1_000_000), help="So many pairs in the demo shop's shape", metavar="N")
 @click.option("--prompt-tokens", type=click.IntRange(2), help="Made-up prompts of so many tokens instead", metavar="N")
 @click.option("--shared-tokens", type=click.IntRange(0), help="Tokens that made-up prompts have in common", metavar="N")
 @click.option("--text-tokens", type=click.FloatRange(1), help="Tokens a text [default: the last run's]", metavar="N")
