@@ -142,7 +142,9 @@ def _verdict(summary: Summary) -> str:
 
 def _reuse(summary: Summary) -> str:
     rate = "–" if summary.skip_rate is None else f"{summary.skip_rate:.1%}"
-    return f"skip rate {rate}; {summary.reused:,} reused, {summary.model_calls:,} model calls"
+    again = summary.attempts.calls if summary.attempts else 0
+    more = f" and {again:,} to ask again" if again else ""
+    return f"skip rate {rate}; {summary.reused:,} reused, {summary.model_calls:,} model calls{more}"
 
 
 def _cached(tokens: Tokens) -> str:
