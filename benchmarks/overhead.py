@@ -1,10 +1,11 @@
-"""What the whole pipeline costs beside the engine's own work: `python -m benchmarks.overhead`.
+r"""What the whole pipeline costs beside the engine's own work: `python -m benchmarks.overhead`.
 
 Runs the real `sayu daily` (Prefect's server, DuckDB, checks and reports and all) and a bare script that sends the same
 prompts to the same engine (benchmarks.bare), each in a process of its own, in turn, and prints both wall times and
 their ratio. Budget: 1.10. Making the source and Prefect's database is not measured.
 
-    python -m benchmarks.overhead --model /models/smollm2-135m --prompt benchmarks/prompt --dtype float32 --pairs 1500
+    python -m benchmarks.overhead --model /models/smollm2-135m --prompt benchmarks/prompt --dtype float32 --pairs 1000 \
+        --threshold 0.95
 
 A model that computes next to nothing, like the demo's, shows the cost of the pipeline itself. A date of some hundred
 pairs shows the price of small chunks, which a crash must cost little of (the setting `chunk_share`).
@@ -32,15 +33,23 @@ BUDGET = 1.10
 @click.option("--model", type=click.Path(path_type=Path, exists=True), help="The model [default: the demo model]")
 @click.option("--prompt", type=click.Path(path_type=Path, exists=True), help="The prompt [default: the demo model's]")
 @click.option("--dtype", default="auto", show_default=True, help="Precision of the weights")
+@click.option("--threshold", default=0.5, show_default=True, help="A pair is written when its p_skip is below this")
 @click.option("--pairs", default=10_000, show_default=True, help="Pairs of the date")
 @click.option("--repeats", default=3, show_default=True, help="How often each is run")
-def main(model: Path | None, prompt: Path | None, dtype: str, pairs: int, repeats: int) -> None:
+def main(model: Path | None, prompt: Path | None, dtype: str, threshold: float, pairs: int, repeats: int) -> None:
     """Run the pipeline and the bare script in turn, and compare."""
     work = Path(tempfile.mkdtemp(prefix="sayu-overhead-"))
     try:
-        source = str(build_large_source(work / "source.duckdb", pairs))
-        store = work / "store"
-        settings = load_settings(model=model, prompt=prompt, dtype=dtype, source=source, store=store, rules="")
+        settings = load_settings(
+            model=model,
+            prompt=prompt,
+            dtype=dtype,
+            threshold=threshold,
+            source=str(build_large_source(work / "source.duckdb", pairs)),
+            store=work / "store",
+            rules="",
+            attempts=1,  # the bare script asks for nothing twice
+        )
         environment = {"PREFECT_HOME": str(work / "prefect")}
         make_prefect_database(environment)
         whole, bare = [], []
@@ -60,6 +69,7 @@ def _daily(settings: Settings, environment: dict[str, str]) -> float:
     command = [sys.executable, "-m", "flows", "daily", "--json", "--ds", str(DATE), "--source", settings.source]
     command += ["--store", str(settings.store), "--model", str(settings.model), "--dtype", settings.dtype]
     command += ["--prompt", str(settings.prompt.resolve()), "--rules", ""]
+    command += ["--threshold", str(settings.threshold), "--attempts", "1"]
     # many of these texts break the checks, and a date that is held back took just as long
     measured = run_measured(command, HOME, environment, accepted=(0, 3))
     summary = json.loads(measured.output)
