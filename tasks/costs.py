@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import polars as pl
 from pydantic import BaseModel, ConfigDict
 
-# The rows of benchmarks/results tell the two apart: seconds rise by 1.5 ms a computed prompt token, and what is left is
-# 2.4 ms a generated one (SmolLM2-135M; 1.6 times) and 2.5 ms (Gemma 3 270M; 1.75 times).
+# The rows of benchmarks/results tell the two apart, between no cache and `fused`: seconds rise by 1.35 ms a computed
+# prompt token, and what is left is 2.4 ms a generated one (SmolLM2-135M; 1.8 times); Gemma 3 270M: 1.75 times.
 GENERATED_WEIGHT = 2
 
 
