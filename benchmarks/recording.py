@@ -22,7 +22,7 @@ from tasks.engine.recorded import recording_rows, write_recording
 from tasks.extract import clean_candidates, read_candidates
 from tasks.prompt import payload
 from tasks.renderer import Renderer, load_renderer
-from tasks.screen import screen_pairs
+from tasks.screen import pairs_left
 from tasks.settings import Settings
 
 # {s} is the item in the basket, {r} the recommended one, {d} a dish; the letter after the colon is the particle.
@@ -48,7 +48,7 @@ def make_recording(settings: Settings, ds: dt.date, path: Path, write_share: flo
     """Record an answer for every pair of `ds` that no rule turns away; `write_share` of them are to be written, and
     `bad_share` of the texts break a rule."""
     candidates = clean_candidates(read_candidates(settings.source, ds))
-    left = candidates.join(screen_pairs(candidates, settings), on="candidate_id", how="anti")
+    left = pairs_left(candidates, settings)
     renderer = load_renderer(settings.prompt, settings.model)
     payloads = [payload(renderer.prompt, row) for row in left.select(renderer.prompt.keys).iter_rows(named=True)]
     pairs = left.select("recommended_item", "reason_item").with_columns(payload=pl.Series(payloads))

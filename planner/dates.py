@@ -23,7 +23,7 @@ from tasks.reports.summary import Summary
 from tasks.results import find_results
 from tasks.reuse import add_keys, add_stored, is_finished
 from tasks.runs import Run, describe_run
-from tasks.screen import screen_pairs
+from tasks.screen import pairs_left
 from tasks.settings import Settings
 
 # Where no run tells: the original service wrote 5,499 of 10,000 pairs, and fifty Korean characters with the closing of
@@ -57,8 +57,7 @@ def ordered_prompts(ds: dt.date, settings: Settings) -> pl.DataFrame:
         SourceError, PromptError, ModelError: as the pipeline's own stages raise them.
     """
     run = describe_run(ds, settings)
-    candidates = clean_candidates(read_candidates(settings.source, ds))
-    left = candidates.join(screen_pairs(candidates, settings), on="candidate_id", how="anti", maintain_order="left")
+    left = pairs_left(clean_candidates(read_candidates(settings.source, ds)), settings)
     keyed = add_stored(add_keys(left, run).unique("key", keep="any"), run)
     asked = keyed.filter(~is_finished(settings.threshold))
     renderer = load_renderer(settings.prompt, settings.model)

@@ -51,10 +51,12 @@ class Oldest(NamedTuple):
         A decision to write serves a text that passed as well as one that failed, so it counts as long as either.
         """
         either = min(self.published, self.rejected)
-        said_no, else_ = {"decisions": (self.skipped, either), "texts": (self.rejected, self.published)}.get(
-            kind, (either, either)
-        )
-        return pl.col("finished_at") >= pl.when(self.says_no(kind)).then(pl.lit(said_no)).otherwise(pl.lit(else_))
+        no, yes = {
+            "decisions": (self.skipped, either),
+            "texts": (self.rejected, self.published),
+            "attempts": (either, either),
+        }[kind]
+        return pl.col("finished_at") >= pl.when(self.says_no(kind)).then(pl.lit(no)).otherwise(pl.lit(yes))
 
     def says_no(self, kind: str) -> pl.Expr:
         """Whether a row is a skip, or a text that failed: results of one key that expire in different times."""

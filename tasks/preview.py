@@ -20,7 +20,7 @@ from tasks.model import model_fingerprint
 from tasks.reports.index import Finished, finished_runs
 from tasks.reuse import add_keys, add_stored, is_finished
 from tasks.runs import describe_run
-from tasks.screen import screen_pairs
+from tasks.screen import pairs_left
 from tasks.settings import Settings
 
 ASKING = "decide and generate"  # the stage in which a run waits for the engine, or for several of them
@@ -181,6 +181,6 @@ def _keys(ds: dt.date, settings: Settings) -> tuple[int, pl.DataFrame] | None:
         candidates = clean_candidates(read_candidates(settings.source, ds))
     except SayuError:
         return None
-    left = candidates.join(screen_pairs(candidates, settings), on="candidate_id", how="anti")
+    left = pairs_left(candidates, settings)
     keys = add_keys(left, describe_run(ds, settings)).select("candidate_id", "key", ds=pl.lit(ds))
     return candidates.height, keys.join(left.select("candidate_id", "recommended_item_id"), on="candidate_id")

@@ -40,3 +40,8 @@ def screen_candidates(run: Run) -> int:
 def screen_pairs(candidates: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """The pairs of a date that its rules turn away (records.SCREENED)."""
     return turned_away(find_hits(candidates, load_rules(settings.rules), settings.screen_sample))
+
+
+def pairs_left(candidates: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """The candidates that no rule turns away, in their order."""
+    return candidates.join(screen_pairs(candidates, settings), on="candidate_id", how="anti", maintain_order="left")
