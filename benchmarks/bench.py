@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
@@ -32,6 +33,21 @@ from tasks.engine import KvRoom, engine_settings
 from tasks.errors import EngineError
 from tasks.model import model_fingerprint
 from tasks.settings import Settings
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is asked for: so many pairs, whose texts have so many tokens at most.
+
+    Attributes:
+        write_share: How many pairs are to be written. The threshold is put where just as many are.
+        reasons_per_item: About so many pairs share a recommended item; None: hardly any two of them do.
+    """
+
+    pairs: int
+    write_share: float
+    max_tokens: int
+    reasons_per_item: int | None = None
 
 
 class Row(BaseModel):
@@ -71,6 +87,7 @@ class Bench(BaseModel):
     model: str
     dtype: str
     pairs: int
+    reasons_per_item: int | None = None
     written: int
     max_tokens: int
     threshold: float
@@ -82,27 +99,22 @@ class Bench(BaseModel):
     predicted: dict[str, float] = {}  # seconds by way, those that can't run among them, where they can be foreseen
 
 
-def run_bench(
-    settings: Settings, variants: Sequence[Variant], pairs: int, write_share: float, max_tokens: int, repeats: int
-) -> Bench:
+def run_bench(settings: Settings, variants: Sequence[Variant], job: Job, repeats: int) -> Bench:
     """Try every variant `repeats` times on the same pairs.
 
-    Args:
-        settings: Model, precision and KV room; source and order are the bench's own.
-        write_share: How many pairs are to be written. The threshold is put where just as many are.
-        max_tokens: The longest text.
+    `settings` give model, precision and KV room; source and order are the bench's own.
     """
     with tempfile.TemporaryDirectory(prefix="sayu-bench-") as folder, _processes() as run:
         work = Path(folder)
         given = {
-            "source": str(build_large_source(work / "source.duckdb", pairs)),
+            "source": str(build_large_source(work / "source.duckdb", job.pairs, job.reasons_per_item)),
             "rules": None,  # every pair of the source is asked about, as in a notebook
-            "prompt": _shorter_prompt(settings.prompt, work / "prompt", max_tokens),
+            "prompt": _shorter_prompt(settings.prompt, work / "prompt", job.max_tokens),
             "chunk_share": 1.0,  # no crash is to be survived here
             "threshold": 1.0,
         }
         settings = settings.model_copy(update=given)
-        threshold = _threshold(run(PAIR_ORDER, settings, work), write_share)
+        threshold = _threshold(run(PAIR_ORDER, settings, work), job.write_share)
         settings = settings.model_copy(update={"threshold": threshold})
         trials: dict[Variant, list[Trial]] = {variant: [] for variant in variants}
         not_run: dict[str, str] = {}
@@ -117,7 +129,7 @@ def run_bench(
                 now = f"{dt.datetime.now():%H:%M:%S}"
                 click.echo(f"{now}  {repeat + 1} of {repeats}  {variant.name}: {said}", err=True)
         predicted = predict_ways(settings, variants, next(iter(trials.values()))[0], work)
-    bench = summarise(settings, list(trials), list(trials.values()), max_tokens)
+    bench = summarise(settings, list(trials), list(trials.values()), job)
     return bench.model_copy(update={"not_run": not_run, "predicted": predicted})
 
 
@@ -168,7 +180,7 @@ def _threshold(trial: Trial, write_share: float) -> float:
     return (ordered[max(count, 1) - 1] + ordered[count]) / 2
 
 
-def summarise(settings: Settings, variants: Sequence[Variant], trials: Sequence[list[Trial]], max_tokens: int) -> Bench:
+def summarise(settings: Settings, variants: Sequence[Variant], trials: Sequence[list[Trial]], job: Job) -> Bench:
     """A row for each variant over its repeats; the first variant's answers are what the others are compared with."""
     rows = []
     for variant, repeats in zip(variants, trials, strict=True):
@@ -184,8 +196,9 @@ def summarise(settings: Settings, variants: Sequence[Variant], trials: Sequence[
         model=model,
         dtype=settings.dtype,
         pairs=len(last.p_skip),
+        reasons_per_item=job.reasons_per_item,
         written=len(last.texts),
-        max_tokens=max_tokens,
+        max_tokens=job.max_tokens,
         threshold=settings.threshold,
         prompt_tokens=_prompt_tokens(trials),
         floor_tokens=last.floor,

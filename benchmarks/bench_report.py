@@ -34,8 +34,9 @@ def cells(bench: Bench, row: Row) -> tuple[str, ...]:
 def headline(bench: Bench) -> list[str]:
     """What was measured, on what."""
     room = f"KV room {bench.room.tokens:,} tokens in blocks of {bench.room.block_size}" if bench.room else "no KV cache"
+    reasons = f" with about {bench.reasons_per_item} reason items a recommended item" if bench.reasons_per_item else ""
     return [
-        f"{bench.pairs} pairs, {bench.written} of them written, at most {bench.max_tokens} tokens a text; "
+        f"{bench.pairs} pairs{reasons}, {bench.written} of them written, at most {bench.max_tokens} tokens a text; "
         f"{bench.prompt_tokens:,} prompt tokens, {bench.floor_tokens:,} of them distinct (the floor); {room}",
         f"model {bench.model}, {bench.dtype}; {bench.machine}; "
         + ", ".join(f"{name} {version}" for name, version in bench.versions.items())

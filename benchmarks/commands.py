@@ -1,16 +1,18 @@
 """What the command `sayu bench` does with its options."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from benchmarks.bench import run_bench
+from benchmarks.bench import Job, run_bench
 from benchmarks.bench_report import print_bench, write_bench
 from benchmarks.sweep import run_sweep, write_tuned
 from benchmarks.variants import ladder
 from tasks.settings import Settings
 
-BENCH_OPTIONS = ("pairs", "write_share", "max_tokens", "repeats", "transformers", "quantised", "sweep")
+JOB_OPTIONS = ("pairs", "reasons_per_item", "write_share", "max_tokens")
+BENCH_OPTIONS = (*JOB_OPTIONS, "repeats", "transformers", "quantised", "sweep")
 
 
 def measure(
@@ -19,23 +21,21 @@ def measure(
     name: str,
     as_json: bool,
     *,
-    pairs: int,
-    write_share: float,
-    max_tokens: int,
     repeats: int,
     transformers: bool,
     quantised: Path | None,
     sweep: bool,
+    **job: Any,
 ) -> None:
-    """Run the ladder or the sweep; print the table, and leave it in the folder `out`."""
+    """Run the ladder or the sweep; print the table, and leave it in the folder `out`. `job`: see Job."""
     if sweep:
-        bench, best = run_sweep(settings, pairs, write_share, max_tokens, repeats)
+        bench, best = run_sweep(settings, Job(**job), repeats)
         write_bench(bench, out, name)
         write_tuned(bench, best, out / "tuned.toml")
         won = ", ".join(f"{setting} {value}" for setting, value in best.items()) or "the defaults"
         said = f"{won} won; use it with --tuned {out / 'tuned.toml'}"
     else:
-        bench = run_bench(settings, ladder(quantised, transformers), pairs, write_share, max_tokens, repeats)
+        bench = run_bench(settings, ladder(quantised, transformers), Job(**job), repeats)
         write_bench(bench, out, name)
         said = "" if quantised else "INT4 weights not measured: give --quantised the folder of an AWQ or GPTQ model"
     if as_json:

@@ -18,8 +18,12 @@ PAIRS_A_BASKET = (1, 3)
 BASKET_SIZES = (3, 10)
 
 
-def build_large_source(path: Path, pairs: int) -> Path:
-    """Write a source with one date of `pairs` distinct (recommended, reason) pairs to `path`, and return it."""
+def build_large_source(path: Path, pairs: int, reasons_per_item: int | None = None) -> Path:
+    """Write a source with one date of `pairs` distinct (recommended, reason) pairs to `path`, and return it.
+
+    A recommended item stands with about `reasons_per_item` reason items. Without it any of the 2,400 items is
+    recommended: 56 reason items each among 135,000 pairs, and hardly ever two among some hundred.
+    """
     rng = random.Random(pairs)
     names = [
         (f"{package}{item.name}{size}", item.scate)
@@ -28,15 +32,17 @@ def build_large_source(path: Path, pairs: int) -> Path:
         for size in SIZES
     ]
     items = [(number, name, scate) for number, (name, scate) in enumerate(names, start=1)]
+    numbers = range(1, len(items) + 1)
+    recommended = rng.sample(numbers, -(-pairs // reasons_per_item)) if reasons_per_item else numbers
     baskets: list[tuple[object, ...]] = []
     recommendations: list[tuple[object, ...]] = []
     seen: set[tuple[int, int]] = set()
     while len(seen) < pairs:
         basket_id = f"{DATE:%Y%m%d}-{len(baskets):07d}"
-        contents = rng.sample(range(1, len(items) + 1), rng.randint(*BASKET_SIZES))
+        contents = rng.sample(numbers, rng.randint(*BASKET_SIZES))
         baskets += [(DATE, basket_id, item, position) for position, item in enumerate(contents, start=1)]
         for reason in contents[: rng.randint(*PAIRS_A_BASKET)]:
-            pair = (rng.randint(1, len(items)), reason)
+            pair = (rng.choice(recommended), reason)
             if pair[0] not in contents and pair not in seen and len(seen) < pairs:
                 seen.add(pair)
                 recommendations.append((DATE, basket_id, *pair, round(rng.random(), 4)))

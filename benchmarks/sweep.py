@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bench import Bench, Row, run_bench
+from benchmarks.bench import Bench, Job, Row, run_bench
 from benchmarks.variants import Variant, sweep
 from tasks.settings import Settings
 
@@ -16,17 +16,15 @@ from tasks.settings import Settings
 WORTH = 1.03
 
 
-def run_sweep(
-    settings: Settings, pairs: int, write_share: float, max_tokens: int, repeats: int
-) -> tuple[Bench, dict[str, int]]:
+def run_sweep(settings: Settings, job: Job, repeats: int) -> tuple[Bench, dict[str, int]]:
     """Try the settings; all rows of the last round, and the settings that won (none: the defaults did)."""
     changes = sweep()
-    alone = run_bench(settings, changes, pairs, write_share, max_tokens, repeats)
+    alone = run_bench(settings, changes, job, repeats)
     best = choose(alone.rows)
     if not best:
         return alone, {}
     together = Variant(", ".join(f"{name} {value}" for name, value in best.items()), {"order": "fused", **best})
-    last = run_bench(settings, (changes[0], together), pairs, write_share, max_tokens, repeats)
+    last = run_bench(settings, (changes[0], together), job, repeats)
     both = alone.model_copy(update={"rows": [*alone.rows, *last.rows]})
     return both, best if is_worth(last.rows[1], last.rows[0]) else {}
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.bench import Bench, Row, summarise
+from benchmarks.bench import Bench, Job, Row, summarise
 from benchmarks.bench_report import cells, verdict, write_bench
 from benchmarks.sweep import choose, write_tuned
 from benchmarks.trial import Trial
@@ -23,7 +23,7 @@ def trial(seconds: float, text: str = "a", errors: int = 0) -> Trial:
 
 def bench(*trials: tuple[Variant, list[Trial]]) -> Bench:
     variants, repeats = zip(*trials, strict=True)
-    return summarise(Settings(), variants, list(repeats), max_tokens=20)
+    return summarise(Settings(), variants, list(repeats), Job(pairs=2, write_share=0.5, max_tokens=20))
 
 
 def test_the_median_of_the_repeats_counts() -> None:
