@@ -33,7 +33,8 @@ def build_large_source(path: Path, pairs: int, reasons_per_item: int | None = No
     ]
     items = [(number, name, scate) for number, (name, scate) in enumerate(names, start=1)]
     numbers = range(1, len(items) + 1)
-    recommended = rng.sample(numbers, -(-pairs // reasons_per_item)) if reasons_per_item else numbers
+    wanted = -(-pairs // reasons_per_item) if reasons_per_item else len(items)
+    recommended = rng.sample(numbers, wanted) if wanted < len(items) else numbers
     baskets: list[tuple[object, ...]] = []
     recommendations: list[tuple[object, ...]] = []
     seen: set[tuple[int, int]] = set()

@@ -29,3 +29,9 @@ def test_pairs_share_recommended_items_as_often_as_asked_for(tmp_path: Path) -> 
     pairs, per_item = count_pairs(build_large_source(tmp_path / "source.duckdb", 256, reasons_per_item=8))
     assert pairs == 256
     assert per_item == pytest.approx(8, rel=0.1)
+
+
+def test_more_recommended_items_than_there_are_means_all_of_them(tmp_path: Path) -> None:
+    pairs, per_item = count_pairs(build_large_source(tmp_path / "source.duckdb", 3000, reasons_per_item=1))
+    assert pairs == 3000
+    assert per_item < 2
