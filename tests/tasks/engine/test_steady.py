@@ -15,6 +15,12 @@ from tasks.errors import EngineError
 SAMPLING = Sampling(0.0, 0, frozenset())
 
 
+@pytest.fixture(autouse=True)
+def no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These engines have no memory to give back, and to collect the whole suite's objects at each break takes long."""
+    monkeypatch.setattr("tasks.engine.steady.gc.collect", lambda: 0)
+
+
 class Fragile:
     """Answers a prompt with its own tokens; dies of some, and is then of no more use."""
 
