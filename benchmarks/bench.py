@@ -41,7 +41,7 @@ class Job:
 
     Attributes:
         write_share: How many pairs are to be written. The threshold is put where just as many are.
-        reasons_per_item: About so many pairs share a recommended item; None: hardly any two of them do.
+        reasons_per_item: About so many pairs share a recommended item; None: any of the source's items is recommended.
     """
 
     pairs: int

@@ -1,5 +1,6 @@
 """What the command `sayu bench` does with its options."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,7 @@ from benchmarks.sweep import run_sweep, write_tuned
 from benchmarks.variants import ladder
 from tasks.settings import Settings
 
-JOB_OPTIONS = ("pairs", "reasons_per_item", "write_share", "max_tokens")
-BENCH_OPTIONS = (*JOB_OPTIONS, "repeats", "transformers", "quantised", "sweep")
+BENCH_OPTIONS = (*(field.name for field in fields(Job)), "repeats", "transformers", "quantised", "sweep")
 
 
 def measure(
@@ -25,17 +25,18 @@ def measure(
     transformers: bool,
     quantised: Path | None,
     sweep: bool,
-    **job: Any,
+    **asked: Any,
 ) -> None:
-    """Run the ladder or the sweep; print the table, and leave it in the folder `out`. `job`: see Job."""
+    """Run the ladder or the sweep; print the table, and leave it in the folder `out`. `asked`: see Job."""
+    job = Job(**asked)
     if sweep:
-        bench, best = run_sweep(settings, Job(**job), repeats)
+        bench, best = run_sweep(settings, job, repeats)
         write_bench(bench, out, name)
         write_tuned(bench, best, out / "tuned.toml")
         won = ", ".join(f"{setting} {value}" for setting, value in best.items()) or "the defaults"
         said = f"{won} won; use it with --tuned {out / 'tuned.toml'}"
     else:
-        bench = run_bench(settings, ladder(quantised, transformers), Job(**job), repeats)
+        bench = run_bench(settings, ladder(quantised, transformers), job, repeats)
         write_bench(bench, out, name)
         said = "" if quantised else "INT4 weights not measured: give --quantised the folder of an AWQ or GPTQ model"
     if as_json:

@@ -12,7 +12,9 @@ from tasks.settings import load_settings
 @click.command()
 @click.option("--pairs", default=256, show_default=True, help="How many pairs")
 @click.option(
-    "--reasons-per-item", type=click.IntRange(1, 1000), help="Pairs that share a recommended item, about [default: 1]"
+    "--reasons-per-item",
+    type=click.IntRange(1, 1000),
+    help="About how many pairs share a recommended item [default: any of 2,400 items is recommended]",
 )
 @click.option("--write-share", default=1.0, show_default=True, help="Share of the pairs that are written")
 @click.option("--max-tokens", default=20, show_default=True, help="Longest text, in tokens")

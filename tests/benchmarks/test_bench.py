@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench import Bench, Job, Row, summarise
-from benchmarks.bench_report import cells, verdict, write_bench
+from benchmarks.bench_report import cells, headline, verdict, write_bench
 from benchmarks.sweep import choose, write_tuned
 from benchmarks.trial import Trial
 from benchmarks.variants import CHUNKED, FUSED, Variant
@@ -52,6 +52,13 @@ def test_the_files_say_what_was_measured_on_what(tmp_path: Path) -> None:
     assert "| + fused | 2.0 (2.0–2.0) | – | 1.0 | 2.00 |" in text
     assert Bench.model_validate_json((tmp_path / "two.json").read_text(encoding="utf-8")).rows[1].name == "+ fused"
     assert (tmp_path / "two.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_the_headline_says_how_many_pairs_share_a_recommended_item_where_that_was_asked_for() -> None:
+    made = bench((FUSED, [trial(2.0)]))
+    assert headline(made)[0].startswith("2 pairs, 1 of them written")
+    eight = made.model_copy(update={"reasons_per_item": 8})
+    assert headline(eight)[0].startswith("2 pairs with about 8 reason items a recommended item, 1 of them written")
 
 
 def test_a_way_that_does_not_run_is_said_in_the_engines_words_with_what_was_predicted() -> None:

@@ -92,8 +92,8 @@ def random_calls(seed: int) -> list[list[tuple[list[int], int]]]:
         for _ in range(generator.randint(2, 25))
     ]
     return [
-        [(generator.choice(prompts), generator.randint(1, 8)) for _ in range(generator.randint(1, 16))]
-        for _ in range(generator.randint(1, 3))
+        [(generator.choice(prompts), generator.randint(1, 14)) for _ in range(generator.randint(1, 20))]
+        for _ in range(generator.randint(1, 4))
     ]
 
 
