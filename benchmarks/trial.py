@@ -22,7 +22,7 @@ from benchmarks.measured import SECONDS_BETWEEN_LOOKS
 from benchmarks.source import DATE
 from flows.support.threads import in_flight
 from tasks.decide import decide_chunk
-from tasks.engine import Completion, KvRoom, Request, Sampling, TimedEngine, load_engine, put_engine
+from tasks.engine import ALONE, Call, Completion, KvRoom, Request, Sampling, TimedEngine, load_engine, put_engine
 from tasks.engine.recorded import prompt_digest
 from tasks.extract import extract_candidates
 from tasks.generate import generate_chunk
@@ -75,10 +75,10 @@ class Recorder:
         """See `Engine.preemptions`."""
         return self._engine.preemptions
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
         """See `Engine.complete`."""
         now = time.perf_counter()
-        answers = self._engine.complete(requests, sampling, group)
+        answers = self._engine.complete(requests, sampling, call)
         for request, answer in zip(requests, answers, strict=True):
             ids = request.token_ids
             pair = prompt_digest(ids if request.choice else ids[:-1])  # a text's prompt is its decision's and the label

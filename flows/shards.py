@@ -19,6 +19,7 @@ from prefect.deployments import run_deployment
 from prefect.states import Cancelled, Cancelling
 
 from flows.shard import shard
+from tasks.journal import store_all_unfinished
 from tasks.runs import Run
 from tasks.shards import Shard, accounts_of_shards, cut_shards, last_sign, send_request, unfinished
 
@@ -45,6 +46,7 @@ def ask_engine(run: Run, chunks: int) -> None:
             on_pool(run, run.settings.shard_deployment, cut_shards(run))
         else:
             shard(run.ds, run.key, 0, chunks - 1, run.settings.store)
+        store_all_unfinished(run.settings.store, run.ds)
     run.add_seconds("decide and generate", time.monotonic() - begun)
 
 

@@ -90,6 +90,7 @@ def predict(
     sized = None if order == "full" or not shape.prefix_cache else room
     chunks = cut_chunks(prompts.lengths, prompts.shared, longest_answer, sized, settings)
     decide, generate = _asks(prompts, order, shape, chunks)
+    shape = shape._replace(max_num_seqs=min(shape.max_num_seqs, settings.most_in_flight(len(prompts.lengths))))
     done = simulate(shape, _passes(order, decide, generate, settings.chunks_in_flight), clock, pause)
     written = [] if order == "fused" else list(compress(prompts.lengths, prompts.writes))
     sizes = np.bincount(chunks) if chunks else np.zeros(1, dtype=int)

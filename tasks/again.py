@@ -24,12 +24,12 @@ import polars as pl
 from checks.rows import Catalogue, check_written
 from tasks.attempts import times_asked, unfinished_texts
 from tasks.check import as_written
-from tasks.chunks import as_texts, read_stored, store_more
-from tasks.engine import Completion, Request, Sampling, load_engine
+from tasks.chunks import pairs_at_a_time, read_stored, text_row
+from tasks.engine import Call, Completion, Request, Sampling, load_engine
 from tasks.prompt import feedback
 from tasks.records import ATTEMPTS, TEXTS, conform
 from tasks.renderer import Renderer, load_renderer
-from tasks.results import write_results
+from tasks.results import add_results, write_results
 from tasks.runs import Run
 from tasks.shards import budget_is_spent
 
@@ -59,7 +59,9 @@ def ask_again(run: Run, rows: pl.DataFrame, name: str) -> None:
             _say_once(run.ds, run.started_at, run.settings.engine_budget_minutes)
             return
         renderer = load_renderer(run.settings.prompt, run.settings.model)
-        answers = as_texts(run, _ask(run, asked, attempt, renderer, name), renderer)
+        answered = _ask(run, asked, attempt, renderer, name)
+        texts = [text_row(run, key, answer, renderer) for key, answer in answered if answer.error is None]
+        answers = pl.DataFrame(texts, schema=TEXTS, orient="row")
         answers = _judge(run, answers, read_stored(run, "texts", name).filter("passed"))
         _store(run, name, failed, answers.with_columns(attempt=pl.lit(attempt, dtype=pl.Int64)))
         failed = failed.update(answers.select("key", "codes", asked=pl.lit(attempt, dtype=pl.Int64)), on="key")
@@ -83,7 +85,7 @@ def _judge_stored(run: Run, rows: pl.DataFrame, name: str) -> pl.DataFrame:
         return waiting.with_columns(codes=pl.lit(""), asked=pl.lit(1, dtype=pl.Int64))
     mended = _first_that_passed(attempts.join(waiting, on="key", how="semi"))
     judged = _judge(run, waiting.join(mended, on="key", how="anti", maintain_order="left"), texts.filter("passed"))
-    store_more(run, "texts", name, pl.concat([judged.pipe(conform, TEXTS), mended]))
+    add_results(run.settings.store, "texts", name, pl.concat([judged.pipe(conform, TEXTS), mended]))
     last = attempts.sort("attempt").unique("key", keep="last").select("key", "codes")
     failed = judged.filter(~pl.col("passed")).update(last, on="key")
     return failed.join(times_asked(attempts), on="key", how="left", maintain_order="left").with_columns(
@@ -107,7 +109,7 @@ def _ask(
         Request([*ids, renderer.write_id], most, seed=attempt_seed(key, attempt))
         for key, ids in zip(asked["key"], prompts, strict=True)
     ]
-    answers = load_engine(run.settings).complete(requests, sampling, name)
+    answers = load_engine(run.settings).complete(requests, sampling, Call(name, pairs_at_a_time(run)))
     if errors := [answer.error for answer in answers if answer.error is not None]:
         logger.warning("%-9s %d texts could not be asked for again: %s", "generate", len(errors), errors[0])
     return list(zip(asked["key"], answers, strict=True))
@@ -119,7 +121,7 @@ def _store(run: Run, name: str, failed: pl.DataFrame, answers: pl.DataFrame) -> 
     firsts = failed.join(answers, on="key", how="semi").join(before, on="key", how="anti")
     attempts = [before, firsts.pipe(conform, ATTEMPTS), answers.pipe(conform, ATTEMPTS)]
     write_results(run.settings.store, "attempts", name, pl.concat(attempts))
-    store_more(run, "texts", name, answers.filter("passed").pipe(conform, TEXTS))
+    add_results(run.settings.store, "texts", name, answers.filter("passed").pipe(conform, TEXTS))
 
 
 def _first_that_passed(attempts: pl.DataFrame) -> pl.DataFrame:

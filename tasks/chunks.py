@@ -1,21 +1,22 @@
 """One chunk of the plan: what decide and generate read and leave.
 
-Finished results go to the result store under the chunk's name; errors stay in the run folder, and are asked again by
-the next run.
+Answers go to the journal as they come, and to the result store under the chunk's name; errors stay in the run folder,
+and are asked again by the next run.
 """
 
 import datetime as dt
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import polars as pl
 
-from tasks.engine import Completion
-from tasks.records import FAILURES, PLAN, TEXTS
-from tasks.renderer import Renderer
-from tasks.results import Kind, read_results, write_results
+from tasks.engine import Call, Completion, Request, Sampling, load_engine
+from tasks.journal import Row, Rows, open_journal
+from tasks.records import FAILURES, PLAN
+from tasks.renderer import Renderer, load_renderer
+from tasks.results import Kind, read_results
 from tasks.runs import Run
 
 # Opening the plan costs some 10 ms, as much as a chunk of answers costs to store; this many chunks are a few megabytes.
@@ -46,13 +47,6 @@ def read_stored(run: Run, kind: Kind, name: str) -> pl.DataFrame:
     return read_results(run.settings.store, kind, name).filter(pl.col("finished_at") >= run.started_at)
 
 
-def store_more(run: Run, kind: Kind, name: str, rows: pl.DataFrame) -> None:
-    """Store results of a chunk beside those that this run has stored of it before; the new ones count."""
-    if not rows.is_empty():
-        before = read_stored(run, kind, name).join(rows, on="key", how="anti", maintain_order="left")
-        write_results(run.settings.store, kind, name, pl.concat([before, rows]))
-
-
 def pairs_to_write(rows: pl.DataFrame, decisions: pl.DataFrame, threshold: float) -> pl.DataFrame:
     """The rows of a chunk whose decision, new or stored, says write."""
     new = decisions.select("key", new_p_skip="p_skip")
@@ -60,16 +54,54 @@ def pairs_to_write(rows: pl.DataFrame, decisions: pl.DataFrame, threshold: float
     return rows.join(new, on="key", how="left", maintain_order="left").filter(p_skip < threshold)
 
 
-def as_texts(run: Run, answered: Sequence[tuple[str, Completion]], renderer: Renderer) -> pl.DataFrame:
-    """What was written, by key, as first answers that nobody has looked at (records.TEXTS). Errors are left out.
+def ask(
+    run: Run,
+    name: str,
+    asked: pl.DataFrame,
+    requests: Sequence[Request],
+    rows_of: Callable[[str, Completion], Rows],
+) -> list[tuple[str, Completion]]:
+    """The engine's answers to requests of a chunk, by key; when they are given back, they are stored.
+
+    Args:
+        run: The run.
+        name: The name of the chunk's results.
+        asked: The rows that the requests are made from, in their order.
+        requests: What the engine is asked.
+        rows_of: What is to be stored of an answer.
+
+    Raises:
+        EngineError: the engine broke; what it has answered before is stored.
+    """
+    renderer, keys = load_renderer(run.settings.prompt, run.settings.model), asked["key"].to_list()
+    of_prompt = renderer.prompt.sampling
+    with open_journal(run, name) as keep_rows:
+
+        def keep(number: int, answer: Completion) -> None:
+            if answer.error is None:
+                keep_rows(rows_of(keys[number], answer))
+
+        sampling = Sampling(of_prompt.temperature, of_prompt.seed, renderer.stop_ids)
+        answers = load_engine(run.settings).complete(requests, sampling, Call(name, pairs_at_a_time(run), keep))
+    return list(zip(keys, answers, strict=True))
+
+
+def pairs_at_a_time(run: Run) -> int:
+    """How many of the run's pairs the engine may be answering at a time: a kill loses no more."""
+    plan = run.folder / "plan.parquet"
+    return run.settings.most_in_flight(_planned(plan, plan.stat().st_mtime_ns))
+
+
+@lru_cache(maxsize=1)
+def _planned(plan: Path, _written_at: int) -> int:
+    return int(pl.scan_parquet(plan).select(pl.len()).collect().item())
+
+
+def text_row(run: Run, key: str, answer: Completion, renderer: Renderer) -> Row:
+    """What was written, as a first answer that nobody has looked at (records.TEXTS).
 
     A completion that begins with the label `write` is one request's decision and text: its prompt counts as decide's.
     """
-    texts = [_text(run, key, answer, renderer) for key, answer in answered if answer.error is None]
-    return pl.DataFrame(texts, schema=TEXTS, orient="row")
-
-
-def _text(run: Run, key: str, answer: Completion, renderer: Renderer) -> tuple[object, ...]:
     fused = bool(answer.label_logprobs)
     written = answer.token_ids[1:] if fused else answer.token_ids
     return (

@@ -5,13 +5,12 @@ the order `fused` one request decides and, where it comes out so, writes: then t
 """
 
 import math
-from collections.abc import Sequence
 
 import polars as pl
 
-from tasks.chunks import as_texts, chunk_name, now, read_chunk, read_stored, store_more, write_failures
-from tasks.engine import Completion, Request, Sampling, load_engine
-from tasks.records import DECISIONS
+from tasks.chunks import ask, chunk_name, now, read_chunk, read_stored, text_row, write_failures
+from tasks.engine import Completion, Request
+from tasks.journal import Row, Rows, store_unfinished
 from tasks.renderer import load_renderer
 from tasks.runs import Run
 
@@ -20,28 +19,34 @@ def decide_chunk(run: Run, chunk: int) -> int:
     """Ask for the decisions of one chunk that are not there yet; returns how many of its pairs this run has decided.
 
     Raises:
-        EngineError: the engine broke; finished chunks are kept.
+        EngineError: the engine broke; what it has answered before is stored.
     """
     rows = read_chunk(run, chunk)
     name = chunk_name(run, rows)
+    worker_died = store_unfinished(run, name)
     to_decide = rows.filter(pl.col("ask") == "decide")
     asked = to_decide.join(read_stored(run, "decisions", name), on="key", how="anti", maintain_order="left")
     decided = to_decide.height - asked.height
-    if asked.is_empty():
-        return decided
+    if worker_died:  # should a pair have killed it, then from this end those behind it are answered
+        asked = asked.reverse()
+    return decided + (_ask(run, chunk, asked, name) if asked.height else 0)
+
+
+def _ask(run: Run, chunk: int, asked: pl.DataFrame, name: str) -> int:
     renderer = load_renderer(run.settings.prompt, run.settings.model)
     choice = renderer.choice(run.settings.threshold)
-    sampling = renderer.prompt.sampling
-    most = 1 + sampling.max_tokens if run.settings.order == "fused" else 1
+    most = 1 + renderer.prompt.sampling.max_tokens if run.settings.order == "fused" else 1
     requests = [Request(prompt, most, choice) for prompt in asked["prompt_ids"].to_list()]
-    engine = load_engine(run.settings)
-    completions = engine.complete(requests, Sampling(sampling.temperature, sampling.seed, renderer.stop_ids), name)
-    answered = list(zip(asked["key"], completions, strict=True))
-    written = [(key, answer) for key, answer in answered if len(answer.token_ids) > 1]
-    store_more(run, "texts", name, as_texts(run, written, renderer))
-    _store_decisions(run, name, answered)
+
+    def rows_of(key: str, answer: Completion) -> Rows:
+        decision = _decision(run, key, answer)
+        if len(answer.token_ids) == 1:
+            return {"decisions": decision}
+        return {"decisions": decision, "texts": text_row(run, key, answer, renderer)}
+
+    answered = ask(run, name, asked, requests, rows_of)
     write_failures(run, "decide", chunk, answered)
-    return decided + sum(answer.error is None for answer in completions)
+    return sum(answer.error is None for _, answer in answered)
 
 
 def skip_probability(write_logprob: float, skip_logprob: float) -> float:
@@ -49,12 +54,7 @@ def skip_probability(write_logprob: float, skip_logprob: float) -> float:
     return 1 / (1 + math.exp(min(write_logprob - skip_logprob, 700)))
 
 
-def _store_decisions(run: Run, name: str, answered: Sequence[tuple[str, Completion]]) -> None:
-    decisions = [_decision(run, key, answer) for key, answer in answered if answer.error is None]
-    store_more(run, "decisions", name, pl.DataFrame(decisions, schema=DECISIONS, orient="row"))
-
-
-def _decision(run: Run, key: str, answer: Completion) -> tuple[object, ...]:
+def _decision(run: Run, key: str, answer: Completion) -> Row:
     write, skip = answer.label_logprobs
     mass = math.exp(write) + math.exp(skip)
     return key, skip_probability(write, skip), mass, answer.prompt_tokens, answer.cached_tokens, now(run)

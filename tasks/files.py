@@ -18,6 +18,22 @@ TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.tmp(\.wal)?")
 
 
 @contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Say what to do where a file can't be written.
+
+    Raises:
+        StoreError: the folder can't be written to or the disk is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{path} can't be written: {error.strerror or error}",
+            "give --store a folder that you may write to, with room on its disk",
+        ) from error
+
+
+@contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a path to write to; when the block ends well, what was written takes the place of `path` at once.
 
@@ -26,16 +42,12 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield beside
-        _flush(beside)
-        beside.replace(path)
-        _flush(path.parent)
-    except OSError as error:
-        raise StoreError(
-            f"{path} can't be written: {error.strerror or error}",
-            "give --store a folder that you may write to, with room on its disk",
-        ) from error
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield beside
+            _flush(beside)
+            beside.replace(path)
+            _flush(path.parent)
     finally:
         for left in (beside, beside.with_name(f"{beside.name}.wal")):  # the second is DuckDB's
             left.unlink(missing_ok=True)

@@ -11,8 +11,9 @@ token on saying so again.
 import polars as pl
 
 from tasks.again import ask_again
-from tasks.chunks import as_texts, chunk_name, pairs_to_write, read_chunk, read_stored, store_more, write_failures
-from tasks.engine import Request, Sampling, load_engine
+from tasks.chunks import ask, chunk_name, pairs_to_write, read_chunk, read_stored, text_row, write_failures
+from tasks.engine import Request
+from tasks.journal import store_unfinished
 from tasks.renderer import load_renderer
 from tasks.results import read_results
 from tasks.runs import Run
@@ -22,10 +23,11 @@ def generate_chunk(run: Run, chunk: int) -> int:
     """Ask for the texts of one chunk that are not there yet; returns how many of its texts this run has written.
 
     Raises:
-        EngineError: the engine broke; finished chunks are kept.
+        EngineError: the engine broke; what it has answered before is stored.
     """
     rows = read_chunk(run, chunk)
     name = chunk_name(run, rows)
+    store_unfinished(run, name)
     to_write = pairs_to_write(rows, read_results(run.settings.store, "decisions", name), run.settings.threshold)
     texts = read_stored(run, "texts", name)
     asked = to_write.join(texts, on="key", how="anti", maintain_order="left")
@@ -37,11 +39,8 @@ def generate_chunk(run: Run, chunk: int) -> int:
 
 def _ask(run: Run, chunk: int, asked: pl.DataFrame, name: str) -> int:
     renderer = load_renderer(run.settings.prompt, run.settings.model)
-    sampling = renderer.prompt.sampling
-    requests = [Request([*ids, renderer.write_id], sampling.max_tokens) for ids in asked["prompt_ids"].to_list()]
-    engine = load_engine(run.settings)
-    completions = engine.complete(requests, Sampling(sampling.temperature, sampling.seed, renderer.stop_ids), name)
-    answered = list(zip(asked["key"], completions, strict=True))
-    store_more(run, "texts", name, as_texts(run, answered, renderer))
+    most = renderer.prompt.sampling.max_tokens
+    requests = [Request([*ids, renderer.write_id], most) for ids in asked["prompt_ids"].to_list()]
+    answered = ask(run, name, asked, requests, lambda key, answer: {"texts": text_row(run, key, answer, renderer)})
     write_failures(run, "generate", chunk, answered)
-    return sum(answer.error is None for answer in completions)
+    return sum(answer.error is None for _, answer in answered)

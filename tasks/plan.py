@@ -161,11 +161,12 @@ def cut_chunks(
 
     `lengths` are tokens of the prompts, `shared` how many of them the prompt before has as well. A chunk ends when its
     prompts with their longest answers would fill its part of the room (less the margin, by the chunks in flight; in
-    whole blocks, what neighbours share counted once), at `chunk_pairs` pairs, or when the chunks in flight would hold
-    `chunk_share` of all pairs, which is what a crash loses. A prompt larger than that stands alone.
+    whole blocks, what neighbours share counted once), at `chunk_pairs` pairs, or at twice as many as may be answered at
+    a time: then the engine always has the next ones at hand, and no chunk is a large part of the date. There are at
+    least as many chunks as are in flight. A prompt larger than its part of the room stands alone.
     """
-    lost_in_a_crash = math.floor(settings.chunk_share * len(lengths) / settings.chunks_in_flight)
-    most_pairs = max(1, min(settings.chunk_pairs, lost_in_a_crash))
+    of_the_date = min(2 * settings.most_in_flight(len(lengths)), len(lengths) // settings.chunks_in_flight)
+    most_pairs = max(1, min(settings.chunk_pairs, of_the_date))
     block = room.block_size if room else 1
     most_blocks = room.tokens // block * (1 - settings.kv_margin) / settings.chunks_in_flight if room else math.inf
     chunks: list[int] = []

@@ -1,10 +1,10 @@
 """The result store: what the model has answered, kept under a content key. Reuse is resume.
 
 `STORE/results/decisions` and `STORE/results/texts` hold Parquet files, one a finished chunk and stage, written beside
-and renamed, read as one view. Many writers need no lock. The newest row of a key counts; rows that are too old (see
-tasks.expiry) count as not there. A file that can't be read is set aside in `STORE/results/damaged`, and what it held is
-computed anew. `STORE/results/attempts` holds every answer of pairs that were asked for a text more than once; they are
-counted, never reused.
+and renamed, read as one view; answers of a chunk that is not finished are in its journal (tasks.journal). Many writers
+need no lock. The newest row of a key counts; rows that are too old (see tasks.expiry) count as not there. A file that
+can't be read is set aside in `STORE/results/damaged`, and what it held is computed anew. `STORE/results/attempts` holds
+every answer of pairs that were asked for a text more than once; they are counted, never reused.
 """
 
 import datetime as dt
@@ -52,6 +52,13 @@ def result_key(payload: str, prompt: Prompt, model_fingerprint: str, reuse_key: 
 def write_results(store: Path, kind: Kind, name: str, rows: pl.DataFrame) -> None:
     """Store the finished results of one chunk. The same chunk asked twice writes the same file: no harm done."""
     write_parquet(rows, _folder(store, kind) / f"{name}.parquet")
+
+
+def add_results(store: Path, kind: Kind, name: str, rows: pl.DataFrame) -> None:
+    """Store results beside those that are stored under this name already; of a key (or attempt) these ones count."""
+    if not rows.is_empty():
+        before = read_results(store, kind, name).join(rows, on=IDENTITY[kind], how="anti", maintain_order="left")
+        write_results(store, kind, name, pl.concat([before, rows]))
 
 
 def read_results(store: Path, kind: Kind, name: str) -> pl.DataFrame:

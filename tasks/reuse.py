@@ -9,6 +9,7 @@ import polars as pl
 
 from tasks.expiry import Oldest
 from tasks.hits import DECIDED, EXPIRED, FOUND, IGNORED, NEVER, Hits, count_hits
+from tasks.journal import store_all_unfinished
 from tasks.prompt import load_prompt, payload
 from tasks.records import REUSED, Outcome, conform
 from tasks.results import EVER, find_all, newest_results, result_key
@@ -16,7 +17,11 @@ from tasks.runs import Run
 
 
 def reuse_results(run: Run) -> int:
-    """Look every pair up in the result store; returns how many need nothing more from the model."""
+    """Look every pair up in the result store; returns how many need nothing more from the model.
+
+    What a run of the date that was killed has left is stored first.
+    """
+    store_all_unfinished(run.settings.store, run.ds)
     screened = run.read("screened")
     candidates = run.read("candidates").join(screened, on="candidate_id", how="anti", maintain_order="left")
     stored = add_stored(add_keys(candidates, run), run)

@@ -4,6 +4,7 @@ A setting can be given as a command line option, in `sayu.toml` in the working d
 environment, in that order of strength.
 """
 
+import math
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -114,7 +115,7 @@ class Settings(BaseSettings):
     chunks_in_flight: int = Field(2, ge=1, le=16, description="Chunks that the engine is given at a time")
     # The fall-back of the original team, where the engine does not say how much room it has.
     chunk_pairs: int = Field(256, ge=1, description="Most pairs in a chunk")
-    # A crash loses the chunks in flight: with 4 % of a date's pairs at most, two halves cost less than 1.05 runs.
+    # A kill loses what is being written: with 4 % of a date's pairs at most, two halves cost less than 1.05 runs.
     chunk_share: float = Field(0.04, gt=0, le=1, description="Most of a date's pairs in flight, as a share")
     # What chunks take is counted exactly, at their answers' longest; this is for what an engine keeps for itself.
     kv_margin: float = Field(0.1, ge=0, lt=1, description="Share of the KV room that a chunk leaves free")
@@ -228,6 +229,10 @@ class Settings(BaseSettings):
         names = ("store", "serving", "model", "prompt", "rules", "recording", "embedding_model")
         paths = {name: path.resolve() for name in names if (path := getattr(self, name)) is not None}
         return self.model_copy(update=paths)
+
+    def most_in_flight(self, pairs: int) -> int:
+        """How many pairs of a date that has so many the engine may be answering at a time."""
+        return max(self.chunks_in_flight, math.floor(self.chunk_share * pairs))
 
     @property
     def ranks(self) -> bool:

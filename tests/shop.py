@@ -75,6 +75,7 @@ def make_run(tmp_path: Path, source: Path, **options: Any) -> Run:
     if not recording.exists():
         write_recording(recording_rows([]), recording)
     given: dict[str, Any] = {"source": str(source), "store": tmp_path / "store", "rules": RULES, "data_docs": False}
+    given["chunk_pairs"] = 1  # so that a few pairs are several chunks
     settings = Settings(**given | {"engine": "recorded", "recording": recording} | options)
     return describe_run(DS, settings)
 

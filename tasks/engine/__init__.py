@@ -9,7 +9,8 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, as_completed
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -91,6 +92,46 @@ class KvRoom:
     block_size: int
 
 
+Keep = Callable[[int, Completion], None]
+
+
+def keep_nothing(number: int, answer: Completion) -> None:
+    """A `Keep` for those who can wait until all answers are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What requests that are handed over together have in common.
+
+    Attributes:
+        group: Calls of one group share prompts: an engine of several parts, each with its own cache, keeps them on one;
+            and of requests that have to wait, those of the group that came first go first.
+        at_most: A request of this call is begun while fewer than so many are being answered [default: the engine's own
+            limit]: that is what is lost if the process is killed.
+        keep: Is told each answer as it comes, with the number of its request, in the thread that called.
+    """
+
+    group: str = ""
+    at_most: int | None = None
+    keep: Keep = keep_nothing
+
+
+ALONE = Call()  # one that has nothing to do with others, and waits until all answers are there
+
+
+def collect(answers: Sequence[Future[Completion]], keep: Keep) -> list[Completion]:
+    """Wait for all answers, and hand each on as it comes.
+
+    Raises:
+        EngineError: the engine broke before the last of them. All that came before were handed on.
+    """
+    numbers = {answer: number for number, answer in enumerate(answers)}
+    for answer in as_completed(numbers):
+        if not answer.cancelled() and answer.exception() is None:
+            keep(numbers[answer], answer.result())
+    return [answer.result() for answer in answers]
+
+
 class Engine(Protocol):
     """A loaded model."""
 
@@ -102,10 +143,9 @@ class Engine(Protocol):
         """How many answers lost their KV half-way and were computed again, since the engine was loaded."""
         ...
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
         """Continue every prompt; one completion per request, in the same order. Several threads may call it at once.
 
-        Calls of one `group` share prompts: an engine of several parts, each with its own cache, keeps them on one.
         A prompt that fails has its error in its completion and harms no other.
 
         Raises:
@@ -146,14 +186,14 @@ class TimedEngine:
         """See `Engine.preemptions`."""
         return self._engine.preemptions
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
         """See `Engine.complete`."""
         with self._lock:
             self._callers += 1
             if self._callers == 1:
                 self._busy_since = time.perf_counter()
         try:
-            return self._engine.complete(requests, sampling, group)
+            return self._engine.complete(requests, sampling, call)
         finally:
             with self._lock:
                 self._callers -= 1

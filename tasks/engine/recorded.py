@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from tasks.engine import Completion, Engine, KvRoom, Request, Sampling, ends
+from tasks.engine import ALONE, Call, Completion, Engine, KvRoom, Request, Sampling, ends
 from tasks.errors import EngineError
 from tasks.files import write_parquet
 from tasks.records import Columns, conform
@@ -56,9 +56,12 @@ class Recorded:
             ) from error
         self._answers = {(prompt, most, seed): tuple(rest) for prompt, most, seed, *rest in rows.iter_rows()}
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
         """See `Engine.complete`."""
-        return [self._answer(request) for request in requests]
+        answers = [self._answer(request) for request in requests]
+        for number, answer in enumerate(answers):
+            call.keep(number, answer)
+        return answers
 
     def forget(self) -> None:
         """Nothing is cached here."""

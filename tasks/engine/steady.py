@@ -10,8 +10,9 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
-from tasks.engine import Completion, Engine, Request, Sampling
+from tasks.engine import ALONE, Call, Completion, Engine, Request, Sampling
 from tasks.errors import EngineError
 
 logger = logging.getLogger("sayu")
@@ -45,22 +46,25 @@ class SteadyEngine:
         """See `Engine.preemptions`."""
         return self._preempted_before + (self._engine.preemptions if self._engine else 0)
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
-        """See `Engine.complete`.
+    def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
+        """See `Engine.complete`. What was answered before a break is not asked again.
 
         Raises:
             EngineError: it was closed, can't be started again, or breaks whatever it is asked.
         """
+        asked = _Asked(requests, sampling, call)
         with self._with_others():
             if engine := self._engine:
                 try:
-                    return engine.complete(requests, sampling, group)
+                    asked.put_to(engine, range(len(requests)))
+                    return asked.answers()
                 except EngineError as error:
                     broke = error
         with self._by_itself():
             if engine and engine is self._engine:
                 self._stop(broke)
-            return self._ask_carefully(requests, sampling, group)
+            self._ask_carefully(asked, range(len(requests)))
+        return asked.answers()
 
     def forget(self) -> None:
         """See `Engine.forget`."""
@@ -73,21 +77,23 @@ class SteadyEngine:
         if self._engine:
             self._engine.close()
 
-    def _ask_carefully(self, requests: Sequence[Request], sampling: Sampling, group: str) -> list[Completion]:
+    def _ask_carefully(self, asked: "_Asked", numbers: Sequence[int]) -> None:
         if self._closed:
             raise EngineError("the engine was closed", "run again: finished chunks are kept")
+        if not (left := asked.unanswered(numbers)):
+            return
         engine = self._engine = self._engine or self._start()
         try:
-            answers = engine.complete(requests, sampling, group)
+            asked.put_to(engine, left)
+            self._breaks = 0
         except EngineError as error:
             self._stop(error)
-            if len(requests) == 1:
-                return [Completion(error=f"it breaks the engine: {error.what}")]
-            half = len(requests) // 2
-            parts = (requests[:half], requests[half:])
-            return [answer for part in parts for answer in self._ask_carefully(part, sampling, group)]
-        self._breaks = 0
-        return answers
+            if len(left) == 1:
+                asked.fail(left[0], f"it breaks the engine: {error.what}")
+                return
+            half = len(left) // 2
+            for part in (left[:half], left[half:]):
+                self._ask_carefully(asked, part)
 
     def _stop(self, error: EngineError) -> None:
         """Let go of the broken engine; raises the error where another one would not help."""
@@ -130,3 +136,30 @@ class SteadyEngine:
             with self._changed:
                 self._alone = False
                 self._changed.notify_all()
+
+
+class _Asked:
+    """The requests of one call, by number, and the answers that have come so far."""
+
+    def __init__(self, requests: Sequence[Request], sampling: Sampling, call: Call) -> None:
+        self._requests, self._sampling, self._call = requests, sampling, call
+        self._answers: dict[int, Completion] = {}
+
+    def put_to(self, engine: Engine, numbers: Sequence[int]) -> None:
+        def keep(place: int, answer: Completion) -> None:
+            self._keep(numbers[place], answer)
+
+        engine.complete([self._requests[n] for n in numbers], self._sampling, replace(self._call, keep=keep))
+
+    def fail(self, number: int, error: str) -> None:
+        self._keep(number, Completion(error=error))
+
+    def unanswered(self, numbers: Sequence[int]) -> list[int]:
+        return [number for number in numbers if number not in self._answers]
+
+    def answers(self) -> list[Completion]:
+        return [self._answers[number] for number in range(len(self._requests))]
+
+    def _keep(self, number: int, answer: Completion) -> None:
+        self._answers[number] = answer
+        self._call.keep(number, answer)

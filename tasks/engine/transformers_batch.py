@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tasks.engine import Choice, Completion, KvRoom, Request, Sampling, ends, seed_of
+from tasks.engine import ALONE, Call, Choice, Completion, KvRoom, Request, Sampling, ends, seed_of
 from tasks.errors import EngineError
 from tasks.settings import Settings
 
@@ -48,15 +48,16 @@ class TransformersBatch:
         self.max_model_len = settings.max_model_len
         self._one_caller = threading.Lock()  # batches of two callers would only slow each other down
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
         """See `Engine.complete`. Where a batch fails, its prompts are tried one by one."""
         handed_over = time.perf_counter()
         done: list[Completion] = []
         for start in range(0, len(requests), BATCH):
             with self._one_caller:
                 answers = self._batch(requests[start : start + BATCH], sampling)
-            seconds = time.perf_counter() - handed_over
-            done += [replace(answer, seconds=seconds) for answer in answers]
+            for answer in answers:
+                done.append(replace(answer, seconds=time.perf_counter() - handed_over))
+                call.keep(len(done) - 1, done[-1])
         return done
 
     def forget(self) -> None:

@@ -16,7 +16,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.engine import Choice, Completion, KvRoom, Request, Sampling, seed_of
+from tasks.engine import ALONE, Call, Choice, Completion, KvRoom, Request, Sampling, collect, seed_of
+from tasks.engine.places import Places
 from tasks.engine.vllm_errors import last_line, not_loaded
 from tasks.errors import EngineError
 from tasks.settings import Settings
@@ -46,6 +47,7 @@ class _Waiting:
 
     request: Request
     sampling: Sampling
+    call: Call
     answer: "Future[Completion]"
     handed_over: float
 
@@ -66,6 +68,7 @@ class VllmLocal:
         self.max_model_len = settings.max_model_len
         self.preemptions = 0
         self._handed_over: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._places: Places[_Waiting] = Places()
         self._waiting: dict[str, _Waiting] = {}
         self._numbers = itertools.count()
         self._broken: str | None = None
@@ -76,7 +79,7 @@ class VllmLocal:
         self._crank.start()
         self.room: KvRoom | None = loaded.result()
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
         """See `Engine.complete`."""
         now = time.perf_counter()
         answers: list[Future[Completion]] = [Future() for _ in requests]
@@ -84,10 +87,10 @@ class VllmLocal:
             if len(request.token_ids) + request.max_tokens > self.max_model_len:
                 answer.set_result(self._too_long(request))
             else:
-                self._handed_over.put(_Waiting(request, sampling, answer, now))
+                self._handed_over.put(_Waiting(request, sampling, call, answer, now))
         if self._broken or not self._crank.is_alive():
             self._give_up(self._broken or "it was closed")
-        return [answer.result() for answer in answers]
+        return collect(answers, call.keep)
 
     def forget(self) -> None:
         """See `Engine.forget`."""
@@ -117,12 +120,18 @@ class VllmLocal:
 
     def _take_over(self, engine: Any) -> bool:
         """Give the engine what has been handed over; waits where there is nothing to do. False: it is to be closed."""
+        self._let_in(engine)
         while not self._handed_over.empty() or not self._waiting:
             handed_over = self._handed_over.get()
             if handed_over is None:
                 return False
-            self._add(engine, handed_over)
+            self._places.wait(handed_over, handed_over.call.group, handed_over.call.at_most)
+            self._let_in(engine)
         return True
+
+    def _let_in(self, engine: Any) -> None:
+        for waiting in self._places.let_in():
+            self._add(engine, waiting)
 
     def _add(self, engine: Any, waiting: _Waiting) -> None:
         from vllm import TokensPrompt
@@ -142,6 +151,7 @@ class VllmLocal:
         if _stopped_at_a_word(completion, waiting.request.choice):
             self._go_on(engine, waiting, completion)
         else:
+            self._places.leave()
             waiting.answer.set_result(completion)
 
     def _go_on(self, engine: Any, waiting: _Waiting, so_far: Completion) -> None:
@@ -160,6 +170,8 @@ class VllmLocal:
             while True:
                 if (handed_over := self._handed_over.get_nowait()) is not None:
                     handed_over.answer.set_exception(error)
+        for waiting in self._places.give_up():
+            waiting.answer.set_exception(error)
         while self._waiting:
             self._waiting.popitem()[1].answer.set_exception(error)
 

@@ -9,14 +9,16 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Coroutine, Hashable, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import AsyncIterator, Coroutine, Hashable, Sequence
+from concurrent.futures import CancelledError, Future
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import httpx
 
-from tasks.engine import Completion, KvRoom, Request, Sampling, ends
+from tasks.engine import ALONE, Call, Completion, KvRoom, Request, Sampling, collect, ends
+from tasks.engine.places import Places
 from tasks.engine.vllm_endpoints import Endpoint, Gone, Refused
 from tasks.engine.vllm_http import completion_body, completion_of
 from tasks.engine.vllm_router import Router
@@ -44,6 +46,7 @@ class VllmServer:
         self._lock = threading.Lock()
         self._closed = False
         self._calls = itertools.count()
+        self._places: Places[asyncio.Future[None]] = Places()
         self._warned_of_cache = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="vllm-server", daemon=True)
@@ -68,9 +71,17 @@ class VllmServer:
 
         return self._run(all_of_them())
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
-        """See `Engine.complete`."""
-        return self._run(self._complete(requests, sampling, group or next(self._calls)))
+    def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
+        """See `Engine.complete`. `at_most` counts what all endpoints answer together."""
+        call = call if call.group else replace(call, group=f"call {next(self._calls)}")
+        answers = self._hand_over(*(self._answer(request, sampling, call) for request in requests))
+        try:
+            return collect(answers, call.keep)
+        except CancelledError:
+            raise _closed() from None
+        finally:
+            for answer in answers:
+                answer.cancel()  # of use where the wait was interrupted
 
     def forget(self) -> None:
         """See `Engine.forget`."""
@@ -94,17 +105,21 @@ class VllmServer:
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         """Have the other thread do it, and wait."""
-        with self._lock:  # what is handed over before it is closed is cancelled then; later nothing would ever end it
-            if self._closed:
-                work.close()
-                raise EngineError("the engine was closed", "run again: finished chunks are kept")
-            handed_over = asyncio.run_coroutine_threadsafe(work, self._loop)
+        (handed_over,) = self._hand_over(work)
         try:
             return handed_over.result()
         except CancelledError:
-            raise EngineError("the engine was closed", "run again: finished chunks are kept") from None
+            raise _closed() from None
         finally:
             handed_over.cancel()  # of use where the wait was interrupted
+
+    def _hand_over(self, *works: Coroutine[Any, Any, T]) -> list[Future[T]]:
+        with self._lock:  # what is handed over before it is closed is cancelled then; later nothing would ever end it
+            if self._closed:
+                for work in works:
+                    work.close()
+                raise _closed()
+            return [asyncio.run_coroutine_threadsafe(work, self._loop) for work in works]
 
     async def _end(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -114,19 +129,36 @@ class VllmServer:
         for endpoint in getattr(self, "_endpoints", ()):
             await endpoint.close()
 
-    async def _complete(self, requests: Sequence[Request], sampling: Sampling, group: Hashable) -> list[Completion]:
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                answers = [tasks.create_task(self._answer(request, sampling, group)) for request in requests]
-        except ExceptionGroup as errors:
-            raise errors.exceptions[0] from None
-        return [answer.result() for answer in answers]
-
-    async def _answer(self, request: Request, sampling: Sampling, group: Hashable) -> Completion:
-        """Ask wherever the group is; if its endpoint dies, wherever it has gone."""
+    async def _answer(self, request: Request, sampling: Sampling, call: Call) -> Completion:
         if len(request.token_ids) + request.max_tokens > self.max_model_len:
             size = f"{len(request.token_ids)} prompt tokens and {request.max_tokens} of answer"
             return Completion(error=f"{size} are more than max_model_len = {self.max_model_len}")
+        async with self._place(call):
+            return await self._ask_a_server(request, sampling, call.group)
+
+    @asynccontextmanager
+    async def _place(self, call: Call) -> AsyncIterator[None]:
+        """Wait until there are few enough others, and be one of them."""
+        turn = self._loop.create_future()
+        self._places.wait(turn, call.group, call.at_most)
+        self._let_in()
+        try:
+            await turn
+            yield
+        finally:
+            if not turn.cancelled():
+                self._places.leave()
+                self._let_in()
+
+    def _let_in(self) -> None:
+        for turn in self._places.let_in():
+            if turn.cancelled():
+                self._places.leave()
+            else:
+                turn.set_result(None)
+
+    async def _ask_a_server(self, request: Request, sampling: Sampling, group: Hashable) -> Completion:
+        """Ask wherever the group is; if its endpoint dies, wherever it has gone."""
         handed_over = time.perf_counter()
         for _ in range(MOST_MOVES):
             endpoint = self._router.choose(group)
@@ -181,6 +213,10 @@ class VllmServer:
                 endpoint.url,
             )
         return completion
+
+
+def _closed() -> EngineError:
+    return EngineError("the engine was closed", "run again: finished chunks are kept")
 
 
 async def _introduced(settings: Settings) -> list[Endpoint]:

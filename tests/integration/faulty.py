@@ -29,13 +29,13 @@ def break_things() -> None:
 
 
 def break_the_engine() -> None:
-    from tasks.engine import Completion, Request, Sampling
+    from tasks.engine import ALONE, Call, Completion, Request, Sampling
     from tasks.engine.recorded import Recorded, prompt_digest
 
     complete, start = Recorded.complete, Recorded.__init__
 
     def faulty_complete(
-        self: Recorded, requests: Sequence[Request], sampling: Sampling, group: str = ""
+        self: Recorded, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE
     ) -> list[Completion]:
         stage = "decide" if requests[0].choice else "generate"
         CALLS[stage] += 1
@@ -48,7 +48,7 @@ def break_the_engine() -> None:
         if CALLS[stage] >= 3:
             hold(stage)
         time.sleep(float(os.environ.get("FAULTY_SLOW", "0")))
-        return complete(self, requests, sampling, group)
+        return complete(self, requests, sampling, call)
 
     def meet_then_start(self: Recorded, settings: Any) -> None:
         if folder := os.environ.get("FAULTY_TOGETHER"):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tasks.decide import skip_probability
-from tasks.engine import Completion, Engine, Request, Sampling
+from tasks.engine import Call, Completion, Engine, Request, Sampling
 from tasks.engine.recorded import Recorded, recording_rows, write_recording
 from tasks.engine.transformers_batch import TransformersBatch
 from tasks.engine.vllm_local import VllmLocal
@@ -117,6 +117,25 @@ def test_a_recording_replays_what_vllm_said(
         assert again.token_ids == said.token_ids
         assert again.label_logprobs == said.label_logprobs
         assert (again.prompt_tokens, again.finish_reason) == (said.prompt_tokens, said.finish_reason)
+
+
+@pytest.mark.parametrize("name", ["vllm", "plain"])
+def test_each_answer_is_told_as_it_comes(
+    name: str, requests_made: list[Request], sampling: Sampling, request: pytest.FixtureRequest
+) -> None:
+    engine: Engine = request.getfixturevalue(name)[0]
+    told: dict[int, Completion] = {}
+    answers = engine.complete(requests_made, sampling, Call(keep=told.__setitem__))
+    assert [told[number] for number in range(len(requests_made))] == answers
+
+
+def test_no_more_are_answered_at_a_time_than_the_call_wants(
+    vllm: tuple[VllmLocal, list[Completion]], requests_made: list[Request], sampling: Sampling
+) -> None:
+    """One at a time they come in their order, whatever their length."""
+    told: list[int] = []
+    vllm[0].complete(requests_made, sampling, Call(at_most=1, keep=lambda number, _: told.append(number)))
+    assert told == list(range(len(requests_made)))
 
 
 @pytest.mark.parametrize("name", ["vllm", "plain", "recorded"])

@@ -60,7 +60,7 @@ class Shop:
     def command(self, **more: Any) -> tuple[str, ...]:
         """A pair a chunk; and two requests a pair, so that a fault can come between them."""
         options = {"ds": DS, "source": self.source, "serving": self.serving, "engine": "recorded", "order": "chunked"}
-        options |= {"recording": self.recording, "data-docs": "false"} | more
+        options |= {"chunk-pairs": 1, "recording": self.recording, "data-docs": "false"} | more
         return ("daily", "--json", *(text for name, value in options.items() for text in (f"--{name}", str(value))))
 
     def start(self, *command: str, **faults: str) -> "subprocess.Popen[str]":

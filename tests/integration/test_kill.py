@@ -1,14 +1,17 @@
 """kill -9 at three points of a real run, each followed by the same command: nothing lost, nothing twice, no rest.
 
 One date of the demo shop is run four times: killed while an early chunk is written, killed in the middle, killed when
-its checks are done and nothing is published yet, and then left alone. What a kill costs is at most the chunk in flight.
+its checks are done and nothing is published yet, and then left alone. What a kill costs is at most the texts that were
+being written.
 """
 
 import itertools
+import json
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +21,7 @@ import psutil  # type: ignore[import-untyped]  # comes with vLLM
 import pytest
 
 from tasks.engine import close_engine
+from tasks.results import SCHEMAS
 from tasks.runs import hold_date
 from tasks.settings import Settings
 from tests.integration.conftest import DS, SECONDS, Done, sayu, start_sayu, trim_source
@@ -43,24 +47,35 @@ class Shop:
     def command(self) -> tuple[str, ...]:
         """Every pair is written, so that there is something to lose, and stages apart, so that a kill can come between.
 
-        One pair in 50 makes a chunk, and two chunks are in flight.
+        Four pairs are in flight at a time, and eight make a chunk.
         """
         options = {"ds": DS, "source": self.source, "serving": self.serving, "threshold": 1.0, "order": "chunked"}
         return ("daily", "--json", *(text for name, value in options.items() for text in (f"--{name}", str(value))))
 
-    def files(self, kind: str) -> list[Path]:
-        return sorted((self.folder / "store" / "results" / kind).glob("*.parquet"))
-
     def stored(self, kind: str) -> pl.DataFrame:
         """Every stored row, also the same key twice."""
-        return pl.concat([pl.read_parquet(file) for file in self.files(kind)])
+        files = (self.folder / "store" / "results" / kind).glob("*.parquet")
+        return pl.concat([SCHEMAS[kind].to_frame(), *(pl.read_parquet(file) for file in files)])
+
+    def journaled(self, kind: str) -> set[str]:
+        """The keys of answers that lie in the journals of unfinished chunks."""
+        keys = set()
+        for journal in (self.folder / "store" / "runs").glob("ds=*/*/journal/*.jsonl"):
+            with suppress(FileNotFoundError):  # its chunk is finished by now
+                lines = journal.read_text(encoding="utf-8").split("\n")[:-1]
+                keys |= {row[kind][0] for row in map(json.loads, lines) if kind in row}
+        return keys
+
+    def answered(self, kind: str) -> set[str]:
+        """The keys of all answers that have come."""
+        return self.journaled(kind) | set(self.stored(kind)["key"])
 
     def run_folder(self) -> Path:
         (folder,) = (self.folder / "store" / "runs" / f"ds={DS}").iterdir()
         return folder
 
 
-CHUNKS_IN_FLIGHT = Settings().chunks_in_flight
+IN_FLIGHT = Settings().most_in_flight(PAIRS)
 
 
 @dataclass(frozen=True)
@@ -69,15 +84,15 @@ class Killed:
 
     decided: set[str]
     written: set[str]
+    journaled: set[str]  # of the written ones, those whose chunk was not finished
     plan: pl.DataFrame
     left_processes: list[str]
     published: Seen
 
     @property
     def in_flight(self) -> set[str]:
-        """The keys of the chunks that were being worked on: their answers may be lost."""
-        waiting = self.plan.filter(~pl.col("key").is_in(list(self.written)))
-        return set(waiting.filter(pl.col("chunk").rank("dense") <= CHUNKS_IN_FLIGHT)["key"])
+        """The keys of the texts that were being written: they are begun in the plan's order."""
+        return set(self.plan.filter(~pl.col("key").is_in(list(self.written)))["key"].head(IN_FLIGHT))
 
 
 def kill_when(shop: Shop, ready: Callable[[], bool]) -> Killed:
@@ -97,9 +112,10 @@ def kill_when(shop: Shop, ready: Callable[[], bool]) -> Killed:
         stream.close()
     with hold_date(shop.folder / "store", DS):  # no lock is left
         pass
-    decided, written = (set(shop.stored(kind)["key"]) if shop.files(kind) else set() for kind in ("decisions", "texts"))
+    decided, written = (shop.answered(kind) for kind in ("decisions", "texts"))
     plan = pl.read_parquet(shop.run_folder() / "plan.parquet")
-    return Killed(decided, written, plan, [str(child) for child in alive], publications(shop.serving))
+    left_processes = [str(child) for child in alive]
+    return Killed(decided, written, shop.journaled("texts"), plan, left_processes, publications(shop.serving))
 
 
 def publications(serving: Path) -> Seen:
@@ -144,10 +160,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory, demo_source: Path) -> Iterato
 
 @pytest.fixture(scope="module")
 def killed(shop: Shop) -> list[Killed]:
-    """Three kills: in an early chunk's generate, in the middle right after a decide, and between check and load."""
-    early = kill_when(shop, lambda: len(shop.files("decisions")) > len(shop.files("texts")) >= 1)
-    half = len(shop.files("texts")) + 24
-    middle = kill_when(shop, lambda: len(shop.files("texts")) >= half)
+    """Three kills: when the first texts have come, when half of them have, and between check and load."""
+    early = kill_when(shop, lambda: len(shop.journaled("texts")) >= 2)
+    middle = kill_when(shop, lambda: len(shop.answered("texts")) >= PAIRS / 2)
     checks = shop.run_folder() / "checks.json"
     late = kill_when(shop, checks.exists)
     return [early, middle, late]
@@ -161,6 +176,7 @@ def last(shop: Shop, killed: list[Killed]) -> Done:
 def test_the_kills_came_where_they_were_meant(killed: list[Killed]) -> None:
     early, middle, late = (len(kill.written) for kill in killed)
     assert 0 < early < PAIRS / 4 < middle < late == PAIRS
+    assert killed[0].journaled
 
 
 def test_a_kill_leaves_no_process_behind(killed: list[Killed]) -> None:
@@ -175,7 +191,7 @@ def test_what_was_finished_is_not_asked_again(killed: list[Killed]) -> None:
 
 
 def test_killed_and_finished_runs_together_cost_at_most_a_twentieth_more(shop: Shop, killed: list[Killed]) -> None:
-    """A decision is one token; what was in flight when a run was killed counts as lost, all of it."""
+    """A decision is one token; what was being written when a run was killed counts as lost, all of it."""
     texts = shop.stored("texts")
     assert texts["key"].is_unique().all()
     decisions = shop.stored("decisions")
@@ -184,6 +200,11 @@ def test_killed_and_finished_runs_together_cost_at_most_a_twentieth_more(shop: S
     one_run = sum(cost.values())
     for kill in killed:
         assert sum(cost[key] for key in kill.in_flight) <= 0.05 * one_run
+
+
+def test_no_journal_is_left(shop: Shop, last: Done) -> None:
+    assert last.code == 0, last.stderr
+    assert not (shop.run_folder() / "journal").exists()
 
 
 def test_the_last_run_asks_nothing_and_every_candidate_has_an_outcome(shop: Shop, last: Done) -> None:

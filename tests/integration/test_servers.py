@@ -21,7 +21,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tasks.decide import skip_probability
-from tasks.engine import Choice, Completion, Request, Sampling
+from tasks.engine import Call, Choice, Completion, Request, Sampling
 from tasks.engine.vllm_local import ENVIRONMENT, VllmLocal
 from tasks.engine.vllm_server import VllmServer
 from tasks.extract import clean_candidates, read_candidates
@@ -150,7 +150,7 @@ def in_groups(engine: VllmServer, requests: Sequence[Request], sampling: Samplin
     parts = [requests[first : first + GROUP] for first in range(0, len(requests), GROUP)]
     with ThreadPoolExecutor(len(parts)) as threads:
         names = [f"group {number}" for number in range(len(parts))]
-        answers = threads.map(lambda name, part: engine.complete(part, sampling, name), names, parts)
+        answers = threads.map(lambda name, part: engine.complete(part, sampling, Call(name)), names, parts)
         return [answer for part in answers for answer in part]
 
 
@@ -187,8 +187,8 @@ def test_servers_say_what_they_are_and_what_they_found_in_their_caches(
     assert engine.room is not None
     assert engine.room.block_size == BLOCK
     assert engine.preemptions == 0
-    engine.complete(requests_made, sampling, "again")
-    for answer in engine.complete(requests_made, sampling, "again"):
+    engine.complete(requests_made, sampling, Call("again"))
+    for answer in engine.complete(requests_made, sampling, Call("again")):
         assert answer.cached_tokens == (answer.prompt_tokens - 1) // BLOCK * BLOCK
 
 
@@ -199,7 +199,7 @@ def test_a_group_goes_to_one_server_and_groups_go_to_both(
     before = [server.answered() for server in servers]
     in_groups(engine, decisions[: 4 * GROUP], sampling)
     assert [server.answered() - count for server, count in zip(servers, before, strict=True)] == [2 * GROUP] * 2
-    engine.complete(decisions[:GROUP], sampling, "group 0")
+    engine.complete(decisions[:GROUP], sampling, Call("group 0"))
     assert sorted(server.answered() - count for server, count in zip(servers, before, strict=True)) == [50, 75]
 
 

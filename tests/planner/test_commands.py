@@ -72,7 +72,7 @@ def test_tries_are_compared_only_with_a_pass_rate(model: Path, tmp_path: Path) -
 
 def test_the_page_and_the_html_say_the_same_and_the_html_needs_no_net(model: Path, tmp_path: Path) -> None:
     page = tmp_path / "plan.html"
-    result = plan(model, *FIGURES, "--html", str(page))
+    result = plan(model, *FIGURES, "--room", "65000", "--html", str(page))
     assert result.exit_code == 0, result.output
     html = page.read_text(encoding="utf-8")
     assert "recommended     order fused" in result.stdout

@@ -15,7 +15,7 @@ from planner.plan import Context, cost, recommend, simplify, workers_for
 from planner.prompts import common_start, made_up, spread, stretched
 from planner.roofline import Measured
 from planner.whatif import instruction, offload, retries, to_border
-from tasks.engine import Completion, KvRoom, Request, Sampling, load_engine
+from tasks.engine import ALONE, Call, Completion, KvRoom, Request, Sampling, load_engine
 from tasks.errors import EngineError, UsageError
 from tasks.settings import Settings
 from tests.shop import make_run, make_source
@@ -67,11 +67,12 @@ def test_money_is_for_all_workers_until_the_end() -> None:
 
 def test_a_setting_is_changed_only_where_that_is_worth_it() -> None:
     """Where a step costs nothing but its tokens, no setting matters; where it costs much, more at a time is better."""
-    dull = Context(SHAPE, Settings(max_num_seqs=64), 33, Measured(0.0, 1e-4, 0.0, 1e-4, 0.0))
+    settings = Settings(max_num_seqs=64, chunk_share=1.0)
+    dull = Context(SHAPE, settings, 33, Measured(0.0, 1e-4, 0.0, 1e-4, 0.0))
     order, changes, faster = recommend(dull, PROMPTS)
     assert (order, changes) == ("fused", {})
     assert faster == 1.0
-    steep = Context(SHAPE, Settings(max_num_seqs=64), 33, Measured(0.1, 1e-6, 0.0, 1e-6, 0.0))
+    steep = Context(SHAPE, settings, 33, Measured(0.1, 1e-6, 0.0, 1e-6, 0.0))
     _, changes, faster = recommend(steep, PROMPTS)
     assert changes
     assert faster > 1.02
@@ -132,9 +133,9 @@ class Clockwork:
     def __init__(self, costs: Measured) -> None:
         self.costs, self.now = costs, 0.0
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
-        call = next(call for call in CALLS if call == _shape_of(requests))
-        self.now += sum(cost * number for cost, number in zip(self.costs, work_of(call, SHAPE), strict=True))
+    def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
+        asked = next(asked for asked in CALLS if asked == _shape_of(requests))
+        self.now += sum(cost * number for cost, number in zip(self.costs, work_of(asked, SHAPE), strict=True))
         return [Completion(token_ids=(1,) * request.max_tokens) for request in requests]
 
     def forget(self) -> None: ...
@@ -180,7 +181,7 @@ def test_an_engine_without_a_kv_room_is_not_calibrated(tmp_path: Path) -> None:
 
 def test_an_engine_that_fails_is_not_calibrated() -> None:
     class Failing(Clockwork):
-        def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
+        def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
             return [Completion(error="out of memory") for _ in requests]
 
     with pytest.raises(EngineError, match="out of memory"):

@@ -11,7 +11,7 @@ from tasks.again import attempt_seed
 from tasks.attempts import count_attempts
 from tasks.chunks import chunk_name, read_chunk
 from tasks.decide import decide_chunk
-from tasks.engine import Completion, Request, Sampling, load_engine
+from tasks.engine import ALONE, Call, Completion, Request, Sampling, load_engine
 from tasks.errors import EngineError, PromptError
 from tasks.generate import generate_chunk
 from tasks.renderer import load_renderer
@@ -48,11 +48,11 @@ class Spy:
         self._settings, self._breaks_at = run.settings, breaks_at
         self.calls: list[tuple[Sequence[Request], Sampling]] = []
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
         self.calls.append((requests, sampling))
         if len(self.calls) == self._breaks_at:
             raise EngineError("it broke", "run again")
-        return load_engine(self._settings).complete(requests, sampling, group)
+        return load_engine(self._settings).complete(requests, sampling, call)
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 import datetime as dt
 import math
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,6 +12,7 @@ import pytest
 
 from tasks.chunks import chunk_name, read_chunk
 from tasks.decide import decide_chunk, skip_probability
+from tasks.engine import Call, Completion, Request, Sampling, load_engine
 from tasks.generate import generate_chunk
 from tasks.reports.summary import count_tokens
 from tasks.results import find_results, read_results, write_results
@@ -120,14 +123,13 @@ def test_a_chunk_that_is_asked_once_more_in_the_same_run_asks_nothing(
     """As when its worker died after it, or two workers have it."""
     run = make_run(tmp_path, source, order=order)
     assert ask(run) == (5, 4)
-    monkeypatch.setattr("tasks.decide.load_engine", None)
-    monkeypatch.setattr("tasks.generate.load_engine", None)
+    monkeypatch.setattr("tasks.chunks.load_engine", None)
     assert sum(decide_chunk(run, chunk) for chunk in range(5)) == 5
     assert sum(generate_chunk(run, chunk) for chunk in range(5)) == 4
 
 
 def test_of_a_half_finished_chunk_only_the_rest_is_asked(tmp_path: Path, source: Path) -> None:
-    run = make_run(tmp_path, source, chunk_share=1.0, chunks_in_flight=1)
+    run = make_run(tmp_path, source, chunk_share=1.0, chunks_in_flight=1, chunk_pairs=5)
     assert prepare(run) == 1
     record(run, good_answer)
     decide_chunk(run, 0)
@@ -144,3 +146,61 @@ def test_a_clock_that_is_set_back_loses_nothing(run: Run) -> None:
     assert ask(later) == (5, 4)
     assert min(stored(later, "decisions")["finished_at"]) >= later.started_at
     assert count_tokens(later)[0].pairs == 5
+
+
+class Killed(Exception):
+    pass
+
+
+class Dying:
+    """The run's engine, whose worker is killed after some answers: its journal stays as it was then."""
+
+    def __init__(self, run: Run, after: int) -> None:
+        self._run, self._after = run, after
+
+    def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call) -> list[Completion]:
+        answers = load_engine(self._run.settings).complete(requests, sampling)
+        for number, answer in enumerate(answers[: self._after]):
+            call.keep(number, answer)
+        (journal,) = (self._run.folder / "journal").iterdir()
+        shutil.copy(journal, journal.with_name(f"{call.group}.killed.jsonl"))
+        raise Killed
+
+
+def decide_and_die(run: Run, after: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("tasks.chunks.load_engine", lambda settings: Dying(run, after))
+        with pytest.raises(Killed):
+            decide_chunk(run, 0)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_what_was_answered_before_a_kill_is_not_asked_again(
+    tmp_path: Path, source: Path, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though its chunk was not finished, and the next run cuts other chunks."""
+    run = make_run(tmp_path, source, order=order, chunk_share=1.0, chunks_in_flight=1, chunk_pairs=5)
+    assert prepare(run) == 1
+    record(run, good_answer)
+    decide_and_die(run, 3, monkeypatch)
+    shutil.rmtree(run.settings.store / "results")
+    assert prepare(run) == 1
+    assert stored(run, "decisions").height == 3
+    written = stored(run, "texts").height
+    assert written == (0 if order != "fused" else 3 - (stored(run, "decisions")["p_skip"] > 0.5).sum())
+    assert decide_chunk(run, 0) == 2
+    generate_chunk(run, 0)
+    assert (stored(run, "decisions").height, stored(run, "texts").height) == (5, 4)
+
+
+def test_a_chunk_that_killed_its_worker_is_taken_up_from_its_other_end(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Should one of its pairs have done it, those behind that one are answered before it does it again."""
+    run = make_run(tmp_path, source, chunk_share=1.0, chunks_in_flight=1, chunk_pairs=5)
+    prepare(run)
+    record(run, good_answer)
+    decide_and_die(run, 1, monkeypatch)
+    decide_and_die(run, 1, monkeypatch)
+    keys = run.read("plan")["key"]
+    assert set(stored(run, "decisions")["key"]) == {keys[0], keys[-1]}

@@ -67,10 +67,17 @@ def test_every_pair_is_in_one_chunk_and_the_order_is_kept(lengths: list[int]) ->
     assert [length for chunk in chunks for length in chunk] == lengths
 
 
+@given(st.integers(0, 20_000))
+def test_a_kill_loses_little(pairs: int) -> None:
+    assert Settings().most_in_flight(pairs) <= max(Settings().chunks_in_flight, 0.04 * pairs)
+
+
 @given(lengths_of_prompts)
-def test_a_crash_of_the_chunks_in_flight_loses_little(lengths: list[int]) -> None:
-    for chunk in chunks_of(lengths, None, Settings(chunk_share=0.04, chunks_in_flight=2)):
-        assert len(chunk) <= max(1, 0.02 * len(lengths))
+def test_the_next_pairs_are_at_hand_and_no_chunk_is_a_large_part_of_the_date(lengths: list[int]) -> None:
+    settings = Settings(chunk_share=0.04, chunks_in_flight=2)
+    wanted = min(2 * settings.most_in_flight(len(lengths)), len(lengths) // 2)
+    sizes = [len(chunk) for chunk in chunks_of(lengths, None, settings)]
+    assert all(size == max(1, wanted) for size in sizes[:-1])
 
 
 def test_without_a_room_the_fall_back_is_the_most_pairs() -> None:

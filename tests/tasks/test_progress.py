@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from tasks import progress
-from tasks.engine import Completion, KvRoom, Request, Sampling, TimedEngine
+from tasks.engine import ALONE, Call, Completion, KvRoom, Request, Sampling, TimedEngine
 from tasks.progress import Progress
 from tasks.runs import Run
 from tasks.shards import budget_is_spent
@@ -23,7 +23,7 @@ class Slow:
     def __init__(self) -> None:
         self.asked, self.may_answer = threading.Event(), threading.Event()
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
         self.asked.set()
         self.may_answer.wait(60)
         return [Completion((1,)) for _ in requests]

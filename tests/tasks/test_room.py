@@ -49,6 +49,7 @@ def test_where_shards_are_run_elsewhere_no_engine_is_loaded_and_chunks_fit_into_
         shard_deployment="shard/shard",
         chunk_share=1.0,
         chunks_in_flight=1,
+        chunk_pairs=5,
     )
     monkeypatch.setattr("tasks.plan.load_engine", _must_not_be_called)
     monkeypatch.setattr("tasks.plan.load_engine_meanwhile", _must_not_be_called)

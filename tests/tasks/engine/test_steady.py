@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.engine import Completion, KvRoom, Request, Sampling
+from tasks.engine import ALONE, Call, Completion, KvRoom, Request, Sampling
 from tasks.engine.steady import MOST_BREAKS, SteadyEngine
 from tasks.errors import EngineError
 
@@ -32,14 +32,17 @@ class Fragile:
         self.preemptions = 1
         self.dead = self.closed = False
 
-    def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
+    def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
         if self.lives is not None:
             self.lives -= 1
         first_tokens = {request.token_ids[0] for request in requests}
         if self.closed or self.dead or self.lives == 0 or self.deadly & first_tokens:
             self.dead = True
             raise EngineError("it died", "start it again")
-        return [Completion(tuple(request.token_ids)) for request in requests]
+        answers = [Completion(tuple(request.token_ids)) for request in requests]
+        for number, answer in enumerate(answers):
+            call.keep(number, answer)
+        return answers
 
     def forget(self) -> None:
         pass
@@ -94,12 +97,38 @@ def test_after_a_break_it_answers_as_before() -> None:
     assert makers.started == started
 
 
+def test_what_was_answered_before_a_break_is_not_asked_again() -> None:
+    asked: list[int] = []
+
+    class Breaking(Fragile):
+        """Answers one prompt after the other, and dies at the third."""
+
+        def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
+            for number, request in enumerate(requests):
+                if self.dead or number == 2:
+                    self.dead = True
+                    raise EngineError("it died", "start it again")
+                asked.append(request.token_ids[0])
+                call.keep(number, Completion(tuple(request.token_ids)))
+            return [Completion(tuple(request.token_ids)) for request in requests]
+
+    kept: list[tuple[int, tuple[int, ...]]] = []
+    engine = SteadyEngine(Makers(Breaking(), Fragile()))
+    requests = [Request([number], 1) for number in range(10, 16)]
+    answers = engine.complete(
+        requests, SAMPLING, Call(keep=lambda number, answer: kept.append((number, answer.token_ids)))
+    )
+    assert [answer.token_ids for answer in answers] == [(number,) for number in range(10, 16)]
+    assert asked == [10, 11]
+    assert sorted(kept) == [(number, (number + 10,)) for number in range(6)]
+
+
 def test_those_who_ask_at_the_same_time_are_not_blamed() -> None:
     """One caller's deadly prompt takes the engine from under the others."""
     everybody = threading.Barrier(4, timeout=20)
 
     class Shared(Fragile):
-        def complete(self, requests: Sequence[Request], sampling: Sampling, group: str = "") -> list[Completion]:
+        def complete(self, requests: Sequence[Request], sampling: Sampling, call: Call = ALONE) -> list[Completion]:
             everybody.wait()
             raise EngineError("it died", "start it again")
 

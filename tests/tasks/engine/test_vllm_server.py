@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tasks.engine import Choice, Completion, KvRoom, Request, Sampling, vllm_endpoints
+from tasks.engine import Call, Choice, Completion, KvRoom, Request, Sampling, vllm_endpoints
 from tasks.engine.vllm_server import VllmServer
 from tasks.errors import EngineError, UsageError
 from tasks.settings import Settings, load_settings
@@ -259,6 +259,52 @@ def test_no_more_requests_are_under_way_than_the_server_answers_at_a_time(
         assert errors(call.result()) == [None] * 10
 
 
+def test_no_more_are_under_way_at_all_servers_together_than_the_call_wants(
+    servers: list[Server], start: Started
+) -> None:
+    engine = start()
+    for server in servers:
+        server.let.clear()
+    with ThreadPoolExecutor() as threads:
+        groups = Call("a", at_most=3), Call("b", at_most=3)
+        calls = [threads.submit(engine.complete, prompts(0, 10), SAMPLING, group) for group in groups]
+        wait_until(lambda: sum(len(server.asked) for server in servers) == 3)
+        sleep(0.1)
+        assert sum(len(server.asked) for server in servers) == 3
+        for server in servers:
+            server.let.set()
+        assert [errors(call.result()) for call in calls] == [[None] * 10] * 2
+
+
+def test_each_answer_is_told_as_it_comes_in_the_thread_that_asked(servers: list[Server], start: Started) -> None:
+    told: list[tuple[int, threading.Thread]] = []
+    first = threading.Event()
+
+    def keep(number: int, answer: Completion) -> None:
+        told.append((number, threading.current_thread()))
+        first.set()
+
+    servers[0].fails = lambda body: (
+        None if body["prompt"][0] == 0 or first.wait(20) else (500, {}, "nobody was told of the first")
+    )
+    answers = start(servers[0]).complete(prompts(0, 4), SAMPLING, Call(keep=keep))
+    assert errors(answers) == [None] * 4
+    assert sorted(number for number, _ in told) == [0, 1, 2, 3]
+    assert {thread for _, thread in told} == {threading.current_thread()}
+
+
+def test_what_was_answered_before_an_error_is_told(servers: list[Server], start: Started) -> None:
+    server, told = servers[0], []
+
+    def die(body: dict[str, Any]) -> None:
+        server.dead = body["prompt"][0] >= 3
+
+    server.fails = die
+    with pytest.raises(EngineError):
+        start(server).complete(prompts(0, 6), SAMPLING, Call(at_most=1, keep=lambda number, _: told.append(number)))
+    assert told == [0, 1, 2]
+
+
 # Who is asked
 
 
@@ -266,7 +312,7 @@ def test_a_group_stays_on_one_server_and_groups_are_spread(servers: list[Server]
     engine = start()
     for group in range(6):
         for _ in range(2):
-            engine.complete(prompts(100 * group, 5), SAMPLING, group=f"chunk {group}")
+            engine.complete(prompts(100 * group, 5), SAMPLING, Call(f"chunk {group}"))
     asked = [{prompt // 100 for prompt in server.prompts()} for server in servers]
     assert [len(groups) for groups in asked] == [3, 3]
     assert asked[0].isdisjoint(asked[1])
@@ -278,11 +324,11 @@ def test_new_groups_go_around_a_busy_server_and_its_own_groups_stay_whole(
     engine = start()
     with ThreadPoolExecutor() as threads:
         servers[0].let.clear()
-        slow = threads.submit(engine.complete, prompts(0, 20), SAMPLING, "slow")
+        slow = threads.submit(engine.complete, prompts(0, 20), SAMPLING, Call("slow"))
         wait_until(lambda: len(servers[0].asked) == 20)
         for group in range(1, 5):
-            engine.complete(prompts(100 * group, 5), SAMPLING, group=f"new {group}")
-        more = threads.submit(engine.complete, prompts(20, 5), SAMPLING, "slow")
+            engine.complete(prompts(100 * group, 5), SAMPLING, Call(f"new {group}"))
+        more = threads.submit(engine.complete, prompts(20, 5), SAMPLING, Call("slow"))
         wait_until(lambda: len(servers[0].asked) == 25)
         servers[0].let.set()
         assert errors(slow.result() + more.result()) == [None] * 25
@@ -299,13 +345,13 @@ def test_what_a_dying_server_was_asked_is_asked_of_another_and_its_groups_move_w
     engine = start()
     with ThreadPoolExecutor() as threads:
         servers[0].let.clear()
-        calls = [threads.submit(engine.complete, prompts(0, 20), SAMPLING, "first")]
+        calls = [threads.submit(engine.complete, prompts(0, 20), SAMPLING, Call("first"))]
         wait_until(lambda: len(servers[0].asked) == 20)
         servers[0].dead = True
         servers[0].let.set()
         assert errors(calls[0].result()) == [None] * 20
     assert sorted(servers[1].prompts()) == list(range(20))
-    engine.complete(prompts(20, 5), SAMPLING, "first")
+    engine.complete(prompts(20, 5), SAMPLING, Call("first"))
     assert sorted(servers[1].prompts()) == list(range(25))
 
 
@@ -313,7 +359,7 @@ def test_a_server_that_comes_back_is_used_again(servers: list[Server], start: St
     engine = start()
     servers[0].dead = True
     for group in ("a", "b"):
-        assert errors(engine.complete(prompts(0, 3), SAMPLING, group)) == [None] * 3
+        assert errors(engine.complete(prompts(0, 3), SAMPLING, Call(group))) == [None] * 3
     servers[0].dead = False
     servers[0].asked.clear()
 
