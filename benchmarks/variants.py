@@ -1,4 +1,4 @@
-"""The ways of asking that are compared: each adds one thing to the one before it."""
+"""The ways of asking that are compared: each step adds one thing to the one before it."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,9 @@ class Variant:
 
 
 # A notebook's batch generation and the first two vLLM rows take the pairs as they come; "full" is every decision first.
-TRANSFORMERS = Variant("transformers", {"engine": "transformers", "order": "fused"}, in_order=False)
+TRANSFORMERS = Variant("transformers", {"engine": "transformers", "order": "full"}, in_order=False)
+# What a notebook gains that knows the last step already, the one that needs no other engine.
+TRANSFORMERS_FUSED = Variant("transformers, fused", {"engine": "transformers", "order": "fused"}, in_order=False)
 PLAIN_VLLM = Variant("+ vLLM", {"prefix_cache": False, "order": "full"}, in_order=False)
 PREFIX_CACHE = Variant("+ prefix cache", {"order": "full"}, in_order=False)
 PAIR_ORDER = Variant("+ pair order", {"order": "full"})
@@ -29,12 +31,12 @@ PAIR_ORDER = Variant("+ pair order", {"order": "full"})
 TO_HOST = Variant("+ KV to host memory", {"order": "full", "kv_offload_gib": 4})
 CHUNKED = Variant("+ chunked", {"order": "chunked"})
 FUSED = Variant("+ fused", {"order": "fused"})
-LADDER = (TRANSFORMERS, PLAIN_VLLM, PREFIX_CACHE, PAIR_ORDER, TO_HOST, CHUNKED, FUSED)
+LADDER = (PLAIN_VLLM, PREFIX_CACHE, PAIR_ORDER, TO_HOST, CHUNKED, FUSED)
 
 
 def ladder(quantised: Path | None, transformers: bool) -> tuple[Variant, ...]:
     """Every step that this machine was asked for."""
-    steps = LADDER if transformers else LADDER[1:]
+    steps = (TRANSFORMERS, TRANSFORMERS_FUSED, *LADDER) if transformers else LADDER
     return (*steps, Variant("+ quantised", {"order": "fused", "model": quantised})) if quantised else steps
 
 

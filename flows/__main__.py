@@ -219,7 +219,7 @@ def main() -> None:
         error.show()
         raise SystemExit(2) from None
     except (click.Abort, KeyboardInterrupt):
-        click.echo("sayu: interrupted\n      → run the same command again: finished chunks are kept", err=True)
+        click.echo("sayu: interrupted\n      → run the same command again: what was answered is kept", err=True)
         raise SystemExit(130) from None
 
 

@@ -38,7 +38,7 @@ def ask_engine(run: Run, chunks: int) -> None:
     """Have every chunk of the plan decided and written.
 
     Raises:
-        EngineError: the engine in this process can't be started, or broke for good; finished chunks are kept.
+        EngineError: the engine in this process can't be started, or broke for good; what was answered is kept.
     """
     begun = time.monotonic()
     with accounts_of_shards(run):

@@ -1,6 +1,8 @@
 """The orders of tasks.order as what the engine is handed, and what its cache gives in each.
 
-As flows.threads does it, some chunks are worked on at a time, each by one caller after the other's chunk is done.
+As flows.support.threads does it, some chunks are worked on at a time, each by one caller after its last one is done. Of
+requests that wait for a place the first to come is the first here; tasks.engine.places lets a chunk's texts pass the
+decisions of the next.
 """
 
 from collections.abc import Iterator, Sequence

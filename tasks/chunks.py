@@ -57,7 +57,7 @@ def pairs_to_write(rows: pl.DataFrame, decisions: pl.DataFrame, threshold: float
 def ask(
     run: Run,
     name: str,
-    asked: pl.DataFrame,
+    keys: Sequence[str],
     requests: Sequence[Request],
     rows_of: Callable[[str, Completion], Rows],
 ) -> list[tuple[str, Completion]]:
@@ -66,14 +66,14 @@ def ask(
     Args:
         run: The run.
         name: The name of the chunk's results.
-        asked: The rows that the requests are made from, in their order.
-        requests: What the engine is asked.
+        keys: Of the pairs that are asked about.
+        requests: What the engine is asked about each.
         rows_of: What is to be stored of an answer.
 
     Raises:
         EngineError: the engine broke; what it has answered before is stored.
     """
-    renderer, keys = load_renderer(run.settings.prompt, run.settings.model), asked["key"].to_list()
+    renderer = load_renderer(run.settings.prompt, run.settings.model)
     of_prompt = renderer.prompt.sampling
     with open_journal(run, name) as keep_rows:
 

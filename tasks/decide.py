@@ -44,7 +44,7 @@ def _ask(run: Run, chunk: int, asked: pl.DataFrame, name: str) -> int:
             return {"decisions": decision}
         return {"decisions": decision, "texts": text_row(run, key, answer, renderer)}
 
-    answered = ask(run, name, asked, requests, rows_of)
+    answered = ask(run, name, asked["key"].to_list(), requests, rows_of)
     write_failures(run, "decide", chunk, answered)
     return sum(answer.error is None for _, answer in answered)
 

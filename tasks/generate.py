@@ -41,6 +41,7 @@ def _ask(run: Run, chunk: int, asked: pl.DataFrame, name: str) -> int:
     renderer = load_renderer(run.settings.prompt, run.settings.model)
     most = renderer.prompt.sampling.max_tokens
     requests = [Request([*ids, renderer.write_id], most) for ids in asked["prompt_ids"].to_list()]
-    answered = ask(run, name, asked, requests, lambda key, answer: {"texts": text_row(run, key, answer, renderer)})
+    keys = asked["key"].to_list()
+    answered = ask(run, name, keys, requests, lambda key, answer: {"texts": text_row(run, key, answer, renderer)})
     write_failures(run, "generate", chunk, answered)
     return sum(answer.error is None for _, answer in answered)

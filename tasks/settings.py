@@ -116,7 +116,9 @@ class Settings(BaseSettings):
     # The fall-back of the original team, where the engine does not say how much room it has.
     chunk_pairs: int = Field(256, ge=1, description="Most pairs in a chunk")
     # A kill loses what is being written: with 4 % of a date's pairs at most, two halves cost less than 1.05 runs.
-    chunk_share: float = Field(0.04, gt=0, le=1, description="Most of a date's pairs in flight, as a share")
+    chunk_share: float = Field(
+        0.04, gt=0, le=1, description="Share of a date's pairs that an engine answers at a time, at most"
+    )
     # What chunks take is counted exactly, at their answers' longest; this is for what an engine keeps for itself.
     kv_margin: float = Field(0.1, ge=0, lt=1, description="Share of the KV room that a chunk leaves free")
     # All but a few blocks are found again where a chunk fits into the room; a model whose sliding windows lose them, or

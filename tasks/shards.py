@@ -5,7 +5,7 @@ is asked, a lock a chunk, a sign of life a shard, and what each shard's engine d
 `engine.json`, and the folder goes.
 
 The same shard may be run by two workers, or by one that was given up and is not dead: a chunk is locked while it is
-worked on, and whoever gets it next finds its results stored.
+worked on, and whoever gets it next finds its results stored, or its answers in the journal.
 """
 
 import datetime as dt

@@ -79,7 +79,7 @@ class SteadyEngine:
 
     def _ask_carefully(self, asked: "_Asked", numbers: Sequence[int]) -> None:
         if self._closed:
-            raise EngineError("the engine was closed", "run again: finished chunks are kept")
+            raise EngineError("the engine was closed", "run again: what was answered is kept")
         if not (left := asked.unanswered(numbers)):
             return
         engine = self._engine = self._engine or self._start()

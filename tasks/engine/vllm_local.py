@@ -165,7 +165,7 @@ class VllmLocal:
 
     def _give_up(self, why: str) -> None:
         """Let nobody wait for ever."""
-        error = EngineError(f"vLLM broke: {why}", "run again: finished chunks are kept")
+        error = EngineError(f"vLLM broke: {why}", "run again: what was answered is kept")
         with contextlib.suppress(queue.Empty):
             while True:
                 if (handed_over := self._handed_over.get_nowait()) is not None:

@@ -43,6 +43,6 @@ class Router:
             told = ", ".join(f"{endpoint.url} ({endpoint.why_gone})" for endpoint in self._endpoints)
             raise EngineError(
                 f"no server answers: {told}",
-                "start `vllm serve` there or correct `servers`, then run again: finished chunks are kept",
+                "start `vllm serve` there or correct `servers`, then run again: what was answered is kept",
             )
         return min(living, key=lambda endpoint: (endpoint.outstanding, endpoint.given))

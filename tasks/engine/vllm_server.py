@@ -175,7 +175,7 @@ class VllmServer:
                 endpoint.outstanding -= 1
         raise EngineError(
             f"{MOST_MOVES} servers in a row went away while they had the same requests",
-            "see in their logs why; finished chunks are kept",
+            "see in their logs why; what was answered is kept",
         )
 
     async def _ask(
@@ -216,7 +216,7 @@ class VllmServer:
 
 
 def _closed() -> EngineError:
-    return EngineError("the engine was closed", "run again: finished chunks are kept")
+    return EngineError("the engine was closed", "run again: what was answered is kept")
 
 
 async def _introduced(settings: Settings) -> list[Endpoint]:
