@@ -53,19 +53,11 @@ def ask_again(run: Run, rows: pl.DataFrame, name: str) -> None:
     failed = _judge_stored(run, rows, name)
     for attempt in range(2, run.settings.attempts + 1):
         asked = rows.join(failed.filter(pl.col("asked") < attempt), on="key", maintain_order="left")
-        if asked.is_empty():
-            continue
-        if budget_is_spent(run):
-            _say_once(run.ds, run.started_at, run.settings.engine_budget_minutes)
-            return
-        renderer = load_renderer(run.settings.prompt, run.settings.model)
-        answered = _ask(run, asked, attempt, renderer, name)
-        texts = [text_row(run, key, answer, renderer) for key, answer in answered if answer.error is None]
-        answers = pl.DataFrame(texts, schema=TEXTS, orient="row")
-        answers = _judge(run, answers, read_stored(run, "texts", name).filter("passed"))
-        _store(run, name, failed, answers.with_columns(attempt=pl.lit(attempt, dtype=pl.Int64)))
-        failed = failed.update(answers.select("key", "codes", asked=pl.lit(attempt, dtype=pl.Int64)), on="key")
-        failed = failed.filter(pl.col("codes") != "")
+        for some in asked.iter_slices(pairs_at_a_time(run)):  # which is what a kill may lose
+            if budget_is_spent(run):
+                _say_once(run.ds, run.started_at, run.settings.engine_budget_minutes)
+                return
+            failed = _ask_once_more(run, some, attempt, name, failed)
 
 
 def attempt_seed(key: str, attempt: int) -> int:
@@ -91,6 +83,18 @@ def _judge_stored(run: Run, rows: pl.DataFrame, name: str) -> pl.DataFrame:
     return failed.join(times_asked(attempts), on="key", how="left", maintain_order="left").with_columns(
         pl.col("asked").fill_null(1)
     )
+
+
+def _ask_once_more(run: Run, asked: pl.DataFrame, attempt: int, name: str, failed: pl.DataFrame) -> pl.DataFrame:
+    """Ask, judge and store; returns what has failed by now of all that had `failed` before."""
+    renderer = load_renderer(run.settings.prompt, run.settings.model)
+    answered = _ask(run, asked, attempt, renderer, name)
+    texts = [text_row(run, key, answer, renderer) for key, answer in answered if answer.error is None]
+    answers = pl.DataFrame(texts, schema=TEXTS, orient="row")
+    answers = _judge(run, answers, read_stored(run, "texts", name).filter("passed"))
+    _store(run, name, failed, answers.with_columns(attempt=pl.lit(attempt, dtype=pl.Int64)))
+    failed = failed.update(answers.select("key", "codes", asked=pl.lit(attempt, dtype=pl.Int64)), on="key")
+    return failed.filter(pl.col("codes") != "")
 
 
 def _ask(
