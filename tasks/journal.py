@@ -9,8 +9,9 @@ import datetime as dt
 import json
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -37,57 +38,54 @@ def open_journal(run: Run, name: str) -> Iterator[Callable[[Rows], None]]:
         StoreError: the run folder or the store can't be written.
     """
     path = _folder(run) / f"{name}.{uuid.uuid4().hex[:8]}.jsonl"  # of this worker alone, whoever else has the chunk
-    with writing(path):
-        path.parent.mkdir(exist_ok=True)
-        file = path.open("w", encoding="utf-8", buffering=1)
+    lines: list[str] = []  # here as well, for a worker that was given up and is not dead: its file is gone
 
     def keep(rows: Rows) -> None:
+        lines.append(json.dumps(rows, default=str) + "\n")
         with writing(path):
-            file.write(json.dumps(rows, default=str) + "\n")
+            file.write(lines[-1].encode())
 
-    try:
-        yield keep
-    finally:
-        with writing(path):
-            file.close()
-        _store(run.settings.store, path)
+    with _open(path) as file:
+        try:
+            yield keep
+        finally:
+            _store(run.settings.store, name, lines)
+            path.unlink(missing_ok=True)
 
 
 def store_unfinished(run: Run, name: str) -> bool:
     """Store what workers that are gone have left of a chunk; returns whether there was anything."""
     left = list(_folder(run).glob(f"{name}.*.jsonl"))
     for path in left:
-        _store(run.settings.store, path)
+        _take_over(run.settings.store, path)
     return len(left) > 0
 
 
 def store_all_unfinished(store: Path, ds: dt.date) -> None:
-    """Store what all runs of a date have left; no worker may be at one."""
+    """Store what all runs of a date have left."""
     for folder in runs_of(store, ds).glob("*/journal"):
         for path in folder.glob("*.jsonl"):
-            _store(store, path)
-        with suppress(OSError):  # one that was given up is there after all
+            _take_over(store, path)
+        with suppress(OSError):  # a worker that was given up is there after all
             folder.rmdir()
 
 
-def _store(store: Path, path: Path) -> None:
-    """Move a journal's rows to the result store; the file goes last, so that a kill in between loses nothing."""
-    rows = defaultdict(list)
-    for line in _lines(path):
-        for kind, row in line.items():
-            rows[kind].append(row)
-    name = path.name.partition(".")[0]
-    for kind in sorted(rows, reverse=True):  # texts first: what is decided and to be written has its text
-        add_results(store, kind, name, _frame(kind, rows[kind]))
-    with suppress(FileNotFoundError):  # another worker was at it
+def _take_over(store: Path, path: Path) -> None:
+    """Store a journal's rows; the file goes last, so that a kill in between loses nothing."""
+    with suppress(FileNotFoundError):  # its worker is not gone, and has just stored them
+        _store(store, path.name.partition(".")[0], path.read_text(encoding="utf-8", errors="replace").splitlines())
         path.unlink()
 
 
-def _lines(path: Path) -> Iterator[dict[Kind, list[Any]]]:
-    """The whole lines; the last one may have been cut off."""
-    with suppress(FileNotFoundError, ValueError), path.open(encoding="utf-8") as file:
-        for line in file:
-            yield json.loads(line)
+def _store(store: Path, name: str, lines: Iterable[str]) -> None:
+    """Add a journal's rows to the chunk's results; a last line that was cut off is left out."""
+    rows: dict[Kind, list[list[Any]]] = defaultdict(list)
+    with suppress(ValueError):
+        for line in lines:
+            for kind, row in json.loads(line).items():
+                rows[kind].append(row)
+    for kind in sorted(rows, reverse=True):  # texts first: what is decided and to be written has its text
+        add_results(store, kind, name, _frame(kind, rows[kind]))
 
 
 def _frame(kind: Kind, rows: list[list[Any]]) -> pl.DataFrame:
@@ -95,6 +93,12 @@ def _frame(kind: Kind, rows: list[list[Any]]) -> pl.DataFrame:
     with_text = pl.Schema({name: pl.String if column == UTC_TIME else column for name, column in schema.items()})
     time = pl.col("finished_at").str.to_datetime(time_unit="us", time_zone="UTC")
     return pl.DataFrame(rows, schema=with_text, orient="row").with_columns(time)
+
+
+def _open(path: Path) -> FileIO:
+    with writing(path):
+        path.parent.mkdir(exist_ok=True)
+        return path.open("wb", buffering=0)
 
 
 def _folder(run: Run) -> Path:

@@ -111,15 +111,16 @@ def test_another_chunk_is_another_workers(begun: Run) -> None:
     assert journal.exists()
 
 
-def test_a_worker_that_was_given_up_and_is_not_dead_takes_nothing_from_the_one_in_its_place(begun: Run) -> None:
-    """Which has what was answered so far, and asks for all the rest itself."""
+def test_a_worker_that_was_given_up_and_is_not_dead_loses_nothing(begun: Run) -> None:
+    """Nor does the one in its place, which has stored what the other had so far."""
     with open_journal(begun, NAME) as keep:
         keep({"decisions": decision("a")})
         store_unfinished(begun, NAME)
         with open_journal(begun, NAME) as keep_mine:
             keep_mine({"decisions": decision("b")})
         keep({"decisions": decision("c")})
-    assert {"a", "b"} <= set(stored(begun, "decisions")["key"]) <= {"a", "b", "c"}
+    assert sorted(stored(begun, "decisions")["key"]) == ["a", "b", "c"]
+    assert list((begun.folder / "journal").iterdir()) == []
 
 
 def test_the_next_run_of_the_date_stores_what_any_run_of_it_left(begun: Run) -> None:
@@ -129,6 +130,15 @@ def test_the_next_run_of_the_date_stores_what_any_run_of_it_left(begun: Run) -> 
     store_all_unfinished(begun.settings.store, begun.ds)
     assert stored(begun, "decisions")["key"].to_list() == ["a"]
     assert not (begun.folder / "journal").exists()
+
+
+def test_a_full_disk_is_said_and_what_was_answered_is_stored_where_there_is_room(
+    begun: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.journal._open", lambda path: Path("/dev/full").open("wb", buffering=0))
+    with pytest.raises(StoreError, match="No space left"), open_journal(begun, NAME) as keep:
+        keep({"decisions": decision("a")})
+    assert stored(begun, "decisions")["key"].to_list() == ["a"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
