@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ def test_the_next_run_of_the_date_stores_what_any_run_of_it_left(begun: Run) -> 
 def test_a_full_disk_is_said_and_what_was_answered_is_stored_where_there_is_room(
     begun: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.journal._open", lambda path: Path("/dev/full").open("wb", buffering=0))
+    monkeypatch.setattr("tasks.journal._open", lambda path: FileIO("/dev/full", "w"))
     with pytest.raises(StoreError, match="No space left"), open_journal(begun, NAME) as keep:
         keep({"decisions": decision("a")})
     assert stored(begun, "decisions")["key"].to_list() == ["a"]
