@@ -160,7 +160,8 @@ def _mended(store: Path, kind: Kind, files: Sequence[Path]) -> bool:
 def _read_or_set_aside(store: Path, kind: Kind, file: Path) -> pl.DataFrame | None:
     """The rows of a file; None where there is none or it is damaged: then it lies among the damaged ones now."""
     try:
-        return pl.read_parquet(file).pipe(_as_now, kind).pipe(conform, SCHEMAS[kind])
+        # polars opens a path twice, and in between another one may have taken its place: that would look like damage
+        return pl.read_parquet(file.read_bytes()).pipe(_as_now, kind).pipe(conform, SCHEMAS[kind])
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -55,7 +55,7 @@ class Shop:
     def stored(self, kind: str) -> pl.DataFrame:
         """Every stored row, also the same key twice."""
         files = (self.folder / "store" / "results" / kind).glob("*.parquet")
-        return pl.concat([SCHEMAS[kind].to_frame(), *(pl.read_parquet(file) for file in files)])
+        return pl.concat([SCHEMAS[kind].to_frame(), *(pl.read_parquet(file.read_bytes()) for file in files)])
 
     def journaled(self, kind: str) -> set[str]:
         """The keys of answers that lie in the journals of unfinished chunks."""
