@@ -40,9 +40,9 @@ def _ask(run: Run, chunk: int, asked: pl.DataFrame, name: str) -> int:
 
     def rows_of(key: str, answer: Completion) -> Rows:
         decision = _decision(run, key, answer)
-        if len(answer.token_ids) == 1:
-            return {"decisions": decision}
-        return {"decisions": decision, "texts": text_row(run, key, answer, renderer)}
+        if len(answer.token_ids) > 1:
+            return {"decisions": decision, "texts": text_row(run, key, answer, renderer)}
+        return {"decisions": decision}
 
     answered = ask(run, name, asked["key"].to_list(), requests, rows_of)
     write_failures(run, "decide", chunk, answered)

@@ -9,7 +9,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Coroutine, Hashable, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -157,7 +157,7 @@ class VllmServer:
             else:
                 turn.set_result(None)
 
-    async def _ask_a_server(self, request: Request, sampling: Sampling, group: Hashable) -> Completion:
+    async def _ask_a_server(self, request: Request, sampling: Sampling, group: str) -> Completion:
         """Ask wherever the group is; if its endpoint dies, wherever it has gone."""
         handed_over = time.perf_counter()
         for _ in range(MOST_MOVES):
